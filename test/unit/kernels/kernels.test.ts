@@ -1,0 +1,135 @@
+/** Owns the check of every kernel, as a graph and as reference, on the shared cases. */
+import { readFileSync } from 'node:fs';
+import { describe, expect, it } from 'vitest';
+import { clsPool } from '../../../src/kernels/cls-pool/graph.ts';
+import { clsPoolReference } from '../../../src/kernels/cls-pool/reference.ts';
+import { lateInteraction } from '../../../src/kernels/late-interaction/graph.ts';
+import { lateInteractionReference } from '../../../src/kernels/late-interaction/reference.ts';
+import { maxSimModel } from '../../../src/kernels/max-sim/graph.ts';
+import { maxSimReference } from '../../../src/kernels/max-sim/reference.ts';
+import { meanPool } from '../../../src/kernels/mean-pool/graph.ts';
+import { meanPoolReference } from '../../../src/kernels/mean-pool/reference.ts';
+import { normalize } from '../../../src/kernels/normalize/graph.ts';
+import { normalizeReference } from '../../../src/kernels/normalize/reference.ts';
+import { createGraphBuilder, elementTypes } from '../../../src/kernels/onnx/builder.ts';
+import type { GraphBuilder } from '../../../src/kernels/onnx/builder.ts';
+import { ModelProtoSchema } from '../../../src/kernels/onnx/onnx_pb.ts';
+import { splade } from '../../../src/kernels/splade/graph.ts';
+import { spladeReference } from '../../../src/kernels/splade/reference.ts';
+import { toBinary } from '@bufbuild/protobuf';
+import { dimsOf, encodeModel, flatten, floatTensor, intTensor, maxDifference, runModel } from './run-onnx.ts';
+import type { Nested } from './run-onnx.ts';
+
+interface Case {
+  readonly name: string;
+  readonly hidden?: number[][][];
+  readonly mask?: number[][];
+  readonly vectors?: number[][];
+  readonly queryRows?: number[][];
+  readonly passageRows?: number[][];
+  readonly expected: Nested;
+}
+
+interface CaseFile {
+  readonly tolerance: number;
+  readonly cases: readonly Case[];
+}
+
+const opsets = Array.from({ length: 11 }, (_, index) => 11 + index);
+
+const readCases = (kernel: string): CaseFile =>
+  JSON.parse(readFileSync(new URL(`../../../src/kernels/${kernel}/cases.json`, import.meta.url), 'utf8')) as CaseFile;
+
+interface TokenKernel {
+  readonly shape: readonly string[];
+  readonly graph: (builder: GraphBuilder, hidden: string, mask: string | null) => string;
+  readonly reference: (rows: number[][], mask: number[] | null) => Nested;
+}
+
+const tokenKernels: Readonly<Record<string, TokenKernel>> = {
+  'mean-pool': { shape: ['batch', 'width'], graph: meanPool, reference: meanPoolReference },
+  'cls-pool': { shape: ['batch', 'width'], graph: clsPool, reference: clsPoolReference },
+  splade: { shape: ['batch', 'width'], graph: splade, reference: spladeReference },
+  'late-interaction': {
+    shape: ['batch', 'sequence', 'width'],
+    graph: lateInteraction,
+    reference: lateInteractionReference,
+  },
+};
+
+async function runTokenKernel(kernel: TokenKernel, opset: number, hidden: number[][][], mask: number[][] | undefined) {
+  const builder = createGraphBuilder(opset);
+  const input = builder.input('hidden', elementTypes.float32, ['batch', 'sequence', 'width']);
+  const maskInput = mask ? builder.input('attention_mask', elementTypes.int64, ['batch', 'sequence']) : null;
+  builder.output('result', kernel.graph(builder, input, maskInput), kernel.shape);
+  const model = encodeModel(builder);
+  const feeds = { hidden: floatTensor(hidden), ...(mask ? { attention_mask: intTensor(mask) } : {}) };
+  return (await runModel(model, feeds))['result'];
+}
+
+describe.each(Object.entries(tokenKernels))('kernel %s', (name, kernel) => {
+  const { cases, tolerance } = readCases(name);
+
+  it.each(cases)('the reference gives the numbers worked out by hand: $name', ({ hidden = [], mask, expected }) => {
+    const found = hidden.map((rows, index) => kernel.reference(rows, mask?.[index] ?? null));
+    expect(maxDifference(flatten(found), flatten(expected))).toBeLessThanOrEqual(Math.max(tolerance, 1e-9));
+  });
+
+  it.each(opsets)('the graph equals the reference in operator set %i', async (opset) => {
+    for (const { hidden = [], mask } of cases) {
+      const expected = hidden.map((rows, index) => kernel.reference(rows, mask?.[index] ?? null));
+      const found = await runTokenKernel(kernel, opset, hidden, mask);
+      expect(found?.dims).toEqual(dimsOf(expected));
+      expect(maxDifference(found?.values ?? [], flatten(expected))).toBeLessThanOrEqual(tolerance);
+    }
+  });
+
+  it.each(opsets)('without a mask input every row counts, in operator set %i', async (opset) => {
+    for (const { hidden = [] } of cases) {
+      const expected = hidden.map((rows) => kernel.reference(rows, null));
+      const found = await runTokenKernel(kernel, opset, hidden, undefined);
+      expect(found?.dims).toEqual(dimsOf(expected));
+      expect(maxDifference(found?.values ?? [], flatten(expected))).toBeLessThanOrEqual(Math.max(tolerance, 1e-5));
+    }
+  });
+});
+
+describe('kernel normalize', () => {
+  const { cases, tolerance } = readCases('normalize');
+
+  it.each(cases)('the reference gives the numbers worked out by hand: $name', ({ vectors = [], expected }) => {
+    const found = vectors.map((vector) => normalizeReference(vector));
+    expect(maxDifference(flatten(found), flatten(expected))).toBeLessThanOrEqual(tolerance);
+  });
+
+  it.each(opsets)('the graph equals the reference in operator set %i', async (opset) => {
+    for (const { vectors = [] } of cases) {
+      const builder = createGraphBuilder(opset);
+      const input = builder.input('vectors', elementTypes.float32, ['batch', 'width']);
+      builder.output('result', normalize(builder, input), ['batch', 'width']);
+      const found = (await runModel(encodeModel(builder), { vectors: floatTensor(vectors) }))['result'];
+      const expected = flatten(vectors.map((vector) => normalizeReference(vector)));
+      expect(maxDifference(found?.values ?? [], expected)).toBeLessThanOrEqual(tolerance);
+    }
+  });
+});
+
+describe('kernel max-sim', () => {
+  const { cases, tolerance } = readCases('max-sim');
+
+  it.each(cases)('the reference gives the number worked out by hand: $name', (one) => {
+    const found = maxSimReference(one.queryRows ?? [], one.passageRows ?? []);
+    expect(maxDifference([found], flatten(one.expected))).toBeLessThanOrEqual(tolerance);
+  });
+
+  it.each(opsets)('the stand-alone model equals the reference in operator set %i', async (opset) => {
+    const model = toBinary(ModelProtoSchema, maxSimModel('trivec_max_sim', opset));
+    for (const { queryRows = [], passageRows = [] } of cases) {
+      const feeds = { query_rows: floatTensor(queryRows), passage_rows: floatTensor(passageRows) };
+      const found = (await runModel(model, feeds))['trivec_max_sim'];
+      expect(found?.dims).toEqual([1]);
+      const expected = [maxSimReference(queryRows, passageRows)];
+      expect(maxDifference(found?.values ?? [], expected)).toBeLessThanOrEqual(tolerance);
+    }
+  });
+});
