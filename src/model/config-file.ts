@@ -1,0 +1,81 @@
+/** Owns `config.json` and the small files beside it: architecture, sizes, limits, prompts. */
+import { join } from 'node:path';
+import { z } from 'zod';
+import { ConfigurationError } from '../errors.ts';
+import { gather } from './gather.ts';
+import { readJson, readOptionalJson } from './json-file.ts';
+import type { Prompts } from './manifest.ts';
+import { believableTokens, smallestLimit, usablePositions } from './token-limit.ts';
+
+const configSchema = z.object({
+  architectures: z.array(z.string()).nullish(),
+  model_type: z.string().default(''),
+  hidden_size: z.int().positive().optional(),
+  /** DistilBERT's word for the hidden size. */
+  dim: z.int().positive().optional(),
+  vocab_size: z.int().positive(),
+  max_position_embeddings: z.unknown().optional(),
+  pad_token_id: z.int().nullish(),
+  num_labels: z.int().positive().optional(),
+  id2label: z.record(z.string(), z.unknown()).nullish(),
+});
+const sentenceSchema = z.object({ max_seq_length: z.unknown().optional() });
+const tokenizerSchema = z.object({ model_max_length: z.unknown().optional() });
+const promptsSchema = z.object({
+  prompts: z.record(z.string(), z.string()).nullish(),
+  default_prompt_name: z.string().nullish(),
+});
+
+/** Names that sentence-transformers looks for, first match wins, for each kind of text. */
+const promptNames = { query: ['query'], document: ['document', 'passage', 'corpus'] } as const;
+
+/** What the configuration files say, before anything is known of the graph. */
+export interface FolderConfig {
+  readonly architecture: string;
+  readonly hiddenSize: number;
+  readonly vocabularySize: number;
+  /** Labels of a classifier; 2 is what the format means where nothing is said. */
+  readonly labels: number;
+  /** null where no file states a believable limit. */
+  readonly maxTokens: number | null;
+  readonly prompts: Prompts;
+}
+
+/** The prompt of each kind: the one of its name, else the default one, else none. */
+export function choosePrompts(file: z.infer<typeof promptsSchema> | null): Prompts {
+  const prompts = file?.prompts ?? {};
+  const fallback = prompts[file?.default_prompt_name ?? ''] ?? '';
+  const choose = (names: readonly string[]): string =>
+    names.map((name) => prompts[name]).find((prompt) => prompt !== undefined) ?? fallback;
+  return { query: choose(promptNames.query), document: choose(promptNames.document), unspecified: fallback };
+}
+
+/**
+ * What the configuration files of a folder say.
+ * @throws ConfigurationError
+ */
+export async function readFolderConfig(folder: string): Promise<FolderConfig> {
+  const reads = [
+    readJson(join(folder, 'config.json'), configSchema),
+    readOptionalJson(join(folder, 'sentence_bert_config.json'), sentenceSchema),
+    readOptionalJson(join(folder, 'tokenizer_config.json'), tokenizerSchema),
+    readOptionalJson(join(folder, 'config_sentence_transformers.json'), promptsSchema),
+  ] as const;
+  await gather<unknown>(reads);
+  const [config, sentence, tokenizer, prompts] = await Promise.all(reads);
+  const hiddenSize = config.hidden_size ?? config.dim;
+  if (hiddenSize === undefined)
+    throw new ConfigurationError([`${join(folder, 'config.json')}: hidden_size is missing`]);
+  return {
+    architecture: config.architectures?.[0] ?? '',
+    hiddenSize,
+    vocabularySize: config.vocab_size,
+    labels: config.num_labels ?? (config.id2label ? Object.keys(config.id2label).length : 2),
+    maxTokens: smallestLimit([
+      believableTokens(sentence?.max_seq_length),
+      believableTokens(tokenizer?.model_max_length),
+      usablePositions(config.model_type, config.max_position_embeddings, config.pad_token_id ?? 1),
+    ]),
+    prompts: choosePrompts(prompts),
+  };
+}

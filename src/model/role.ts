@@ -1,0 +1,57 @@
+/** Owns what a model is for: its role by its files, and whether that fits the use it is configured for. */
+import type { Head } from '../executor/protocol.ts';
+import type { FolderConfig } from './config-file.ts';
+import type { ModuleChain } from './modules.ts';
+
+/** What a model is by its files. */
+export type ModelRole = 'encoder' | 'maskedLanguageModel' | 'crossEncoder';
+
+/** What a model is configured for. */
+export type ModelUse = 'embed' | 'sparseEmbed' | 'multiVector' | 'rerank';
+
+interface UseRule {
+  readonly setting: string;
+  readonly role: ModelRole;
+  readonly heads: readonly Head[];
+}
+
+/** For each use its setting, the role it needs and the heads it runs. */
+export const useRules: Readonly<Record<ModelUse, UseRule>> = {
+  embed: { setting: 'embed-model', role: 'encoder', heads: ['dense'] },
+  sparseEmbed: { setting: 'sparse-model', role: 'maskedLanguageModel', heads: ['sparse'] },
+  multiVector: { setting: 'multi-model', role: 'encoder', heads: ['rows', 'maxSim'] },
+  rerank: { setting: 'rerank-model', role: 'crossEncoder', heads: ['logit'] },
+};
+
+/** How each role is called in a message. */
+export const roleNames: Readonly<Record<ModelRole, string>> = {
+  encoder: 'a text encoder',
+  maskedLanguageModel: 'a masked language model',
+  crossEncoder: 'a sequence classifier',
+};
+
+/** The role by the modules where they say, else by the architecture; null for one that cannot be served. */
+export function roleOf({ architecture }: Pick<FolderConfig, 'architecture'>, { makes }: ModuleChain): ModelRole | null {
+  if (makes === 'vector') return 'encoder';
+  if (makes === 'terms') return 'maskedLanguageModel';
+  if (architecture.endsWith('ForSequenceClassification')) return 'crossEncoder';
+  if (architecture.endsWith('ForMaskedLM')) return 'maskedLanguageModel';
+  return architecture.endsWith('Model') ? 'encoder' : null;
+}
+
+/** What is wrong with the uses of a model of this role; nothing where it fits all of them. */
+export function misfits(modelId: string, role: ModelRole, uses: readonly ModelUse[], outputs: string): string[] {
+  return uses
+    .map((use) => useRules[use])
+    .filter((rule) => rule.role !== role)
+    .map(
+      (rule) =>
+        `${rule.setting}: ${modelId} is ${roleNames[role]} (outputs: ${outputs}), ` +
+        `but this setting needs ${roleNames[rule.role]}`,
+    );
+}
+
+/** The heads of all uses, each once, in the order of the uses. */
+export function headsOf(uses: readonly ModelUse[]): Head[] {
+  return [...new Set(uses.flatMap((use) => useRules[use].heads))];
+}

@@ -1,0 +1,36 @@
+/** Owns the length limit of a model: the smallest believable of all that its files state. */
+
+/** A stated limit above this is a placeholder, such as the 1e30 that tokenizer files carry. */
+const maxBelievableTokens = 1_000_000;
+
+/** Model families whose positions start behind the padding id, so that the first ones are never used. */
+const offsetFamilies = new Set([
+  'camembert',
+  'data2vec-text',
+  'ibert',
+  'longformer',
+  'mpnet',
+  'roberta',
+  'roberta-prelayernorm',
+  'xlm-roberta',
+  'xlm-roberta-xl',
+  'xmod',
+]);
+
+/** A stated limit where it is believable, else null. */
+export function believableTokens(value: unknown): number | null {
+  const isBelievable = typeof value === 'number' && Number.isInteger(value) && value >= 1;
+  return isBelievable && value <= maxBelievableTokens ? value : null;
+}
+
+/** Positions that a text can use, where the model has a table of them. */
+export function usablePositions(modelType: string, positions: unknown, padId: number): number | null {
+  const stated = believableTokens(positions);
+  return stated !== null && offsetFamilies.has(modelType) ? stated - padId - 1 : stated;
+}
+
+/** The smallest of the believable limits; null where none is. */
+export function smallestLimit(limits: readonly (number | null)[]): number | null {
+  const known = limits.filter((limit) => limit !== null && limit >= 1) as number[];
+  return known.length === 0 ? null : Math.min(...known);
+}

@@ -1,0 +1,265 @@
+/** Owns the rules of what a model folder must hold. */
+import { mkdir, readFile, rename, rm, truncate, writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { create, toBinary } from '@bufbuild/protobuf';
+import { describe, expect, it } from 'vitest';
+import { ModelProtoSchema } from '../../../src/kernels/onnx/onnx_pb.ts';
+import { choosePrompts } from '../../../src/model/config-file.ts';
+import { poolingNames } from '../../../src/model/modules.ts';
+import { readModelFolder } from '../../../src/model/read-folder.ts';
+import type { ModelUse } from '../../../src/model/role.ts';
+import { writeTinyModel } from '../../support/tiny-models.ts';
+import type { TinyKindName } from '../../support/tiny-models.ts';
+import { tinyVocabulary } from '../../support/tiny-weights.ts';
+import { editJson, problemsOf, shippedModels, withFolder } from './model-folders.ts';
+
+/** The problems of a tiny model after `change`. */
+async function problemsAfter(
+  kind: TinyKindName,
+  use: ModelUse,
+  change: (folder: string) => Promise<unknown>,
+  precision: 'auto' | 'int8' = 'auto',
+): Promise<readonly string[]> {
+  return withFolder(async (parent) => {
+    const folder = join(parent, 'tiny');
+    await writeTinyModel(kind, folder);
+    await change(folder);
+    return problemsOf(readModelFolder(folder, [use], precision));
+  });
+}
+
+/** Appends to a graph file what `addition` holds. */
+async function appendToGraph(folder: string, addition: Parameters<typeof create<typeof ModelProtoSchema>>[1]) {
+  const path = join(folder, 'onnx/model.onnx');
+  const added = toBinary(ModelProtoSchema, create(ModelProtoSchema, addition));
+  await writeFile(path, Buffer.concat([await readFile(path), added]));
+}
+
+describe('manifest of the shipped models', () => {
+  it('MiniLM is a mean-pooled, normalised encoder of 256 tokens at int8', async () => {
+    const model = await readModelFolder(join(shippedModels, 'all-MiniLM-L6-v2'), ['embed', 'multiVector'], 'auto');
+    expect(model).toMatchObject({
+      modelId: 'all-MiniLM-L6-v2',
+      precision: 'int8',
+      revision: '5ac6ffdbe0b0',
+      maxTokens: 256,
+      hiddenSize: 384,
+      vocabularySize: 30522,
+      pooling: 'mean',
+      isNormalized: true,
+      isMatryoshka: false,
+      heads: ['dense', 'rows', 'maxSim'],
+    });
+    expect(model.tokenRows.documentSkipTokens).toHaveLength(32);
+    expect(new Set(model.tokenRows.documentSkipTokens).size).toBe(32);
+    expect(model.selfChecks.map(({ head }) => head)).toEqual(['dense', 'rows']);
+  });
+
+  it('only the checks of heads in use come along', async () => {
+    const model = await readModelFolder(join(shippedModels, 'all-MiniLM-L6-v2'), ['embed'], 'fp16');
+    expect(model.selfChecks.map(({ head }) => head)).toEqual(['dense']);
+    expect(model.precision).toBe('fp16');
+  });
+
+  it('splade-tiny is a sparse model of 512 tokens', async () => {
+    const model = await readModelFolder(join(shippedModels, 'splade-tiny'), ['sparseEmbed'], 'auto');
+    expect(model).toMatchObject({ pooling: null, maxTokens: 512, heads: ['sparse'], precision: 'int8' });
+    expect(model.selfChecks).toHaveLength(1);
+  });
+});
+
+describe('manifest of a folder that no catalogue knows', () => {
+  it('a cross-encoder works from its files alone', async () => {
+    await withFolder(async (parent) => {
+      await writeTinyModel('crossEncoder', join(parent, 'tiny'));
+      expect(await readModelFolder(join(parent, 'tiny'), ['rerank'], 'auto')).toMatchObject({
+        precision: 'fp32',
+        maxTokens: 64,
+        vocabularySize: tinyVocabulary.length,
+        heads: ['logit'],
+        selfChecks: [],
+        tokenRows: { documentSkipTokens: [] },
+        scoreActivation: 'sigmoid',
+      });
+    });
+  });
+
+  it('int8 is preferred to fp16, and fp16 to fp32', async () => {
+    await withFolder(async (parent) => {
+      const folder = join(parent, 'tiny');
+      await writeTinyModel('crossEncoder', folder);
+      const graph = await readFile(join(folder, 'onnx/model.onnx'));
+      const precisionNow = async () =>
+        (await readModelFolder(folder, ['rerank'], 'auto')).graphPath.slice(folder.length);
+      for (const name of ['model_fp16', 'model_quantized', 'model_int8']) {
+        await writeFile(join(folder, `onnx/${name}.onnx`), graph);
+        expect(await precisionNow()).toBe(`/onnx/${name}.onnx`);
+      }
+    });
+  });
+
+  it.each([
+    [1e30, 64],
+    [0, 64],
+    ['512', 64],
+    [undefined, 64],
+    [32, 32],
+  ])('model_max_length %s beside 64 positions gives %i tokens', async (stated, expected) => {
+    await withFolder(async (parent) => {
+      const folder = join(parent, 'tiny');
+      await writeTinyModel('crossEncoder', folder);
+      await editJson(join(folder, 'tokenizer_config.json'), { model_max_length: stated });
+      expect((await readModelFolder(folder, ['rerank'], 'auto')).maxTokens).toBe(expected);
+    });
+  });
+});
+
+describe('refusal of a folder', () => {
+  it('five labels make no reranker', async () => {
+    const problems = await problemsAfter('fiveLabels', 'rerank', () => Promise.resolve());
+    expect(problems[0]).toContain('has 5 labels');
+  });
+
+  it.each<[TinyKindName, ModelUse, RegExp]>([
+    [
+      'dense',
+      'rerank',
+      /^rerank-model: tiny is a text encoder \(outputs: last_hidden_state \[batch, sequence, 16\]\)/u,
+    ],
+    ['crossEncoder', 'embed', /^embed-model: tiny is a sequence classifier \(outputs: logits \[batch, 1\]\)/u],
+    ['dense', 'sparseEmbed', /^sparse-model: tiny is a text encoder/u],
+    ['crossEncoder', 'multiVector', /^multi-model: tiny is a sequence classifier/u],
+  ])('%s configured for %s is one line with task and outputs', async (kind, use, line) => {
+    const problems = await problemsAfter(kind, use, () => Promise.resolve());
+    expect(problems).toHaveLength(1);
+    expect(problems[0]).toMatch(line);
+  });
+
+  it('a masked language model is no embedder', async () => {
+    const problems = await problemsOf(readModelFolder(join(shippedModels, 'splade-tiny'), ['embed'], 'auto'));
+    expect(problems).toHaveLength(1);
+    expect(problems[0]).toContain('is a masked language model');
+  });
+
+  it('an architecture that cannot be served is named', async () => {
+    const problems = await problemsAfter('crossEncoder', 'rerank', (folder) =>
+      editJson(join(folder, 'config.json'), { architectures: ['Qwen3ForCausalLM'] }),
+    );
+    expect(problems).toEqual([expect.stringContaining('"Qwen3ForCausalLM"')]);
+  });
+
+  it.each(['Dense', 'LayerNorm', 'Mystery'])('a module "%s" is named', async (name) => {
+    const problems = await problemsAfter('dense', 'embed', async (folder) => {
+      const path = join(folder, 'modules.json');
+      const modules = JSON.parse(await readFile(path, 'utf8')) as unknown[];
+      modules.splice(2, 0, { idx: 2, name: '2', path: '2_X', type: `sentence_transformers.models.${name}` });
+      await writeFile(path, JSON.stringify(modules));
+    });
+    expect(problems).toEqual([expect.stringContaining(`"${name}"`)]);
+  });
+
+  it('a module behind the last one that is known is named too', async () => {
+    const problems = await problemsAfter('dense', 'embed', async (folder) => {
+      const path = join(folder, 'modules.json');
+      const modules = JSON.parse(await readFile(path, 'utf8')) as unknown[];
+      await writeFile(path, JSON.stringify([...modules, { path: '3_Mystery', type: 'x.Mystery' }]));
+    });
+    expect(problems).toEqual([expect.stringContaining('"Mystery"')]);
+  });
+
+  it.each(['pooling_mode_max_tokens', 'pooling_mode_lasttoken'])('%s has no kernel', async (mode) => {
+    const problems = await problemsAfter('dense', 'embed', (folder) =>
+      editJson(join(folder, '1_Pooling/config.json'), { pooling_mode_mean_tokens: false, [mode]: true }),
+    );
+    expect(problems[0]).toContain('is not supported, only mean or cls');
+  });
+
+  it('an encoder without a pooling is not guessed at', async () => {
+    const problems = await problemsAfter('dense', 'embed', (folder) => rm(join(folder, 'modules.json')));
+    expect(problems).toEqual([expect.stringContaining('names no Pooling module')]);
+  });
+
+  it('a forced precision without its file is refused with the file names', async () => {
+    const problems = await problemsAfter('crossEncoder', 'rerank', () => Promise.resolve(), 'int8');
+    expect(problems[0]).toContain('onnx/model_int8.onnx or onnx/model_quantized.onnx for precision int8');
+  });
+
+  it('a graph file that was cut off is named with its size', async () => {
+    const problems = await problemsAfter('crossEncoder', 'rerank', async (folder) => {
+      const path = join(folder, 'onnx/model.onnx');
+      await truncate(path, (await readFile(path)).byteLength - 1000);
+    });
+    expect(problems[0]).toMatch(/model\.onnx: is no complete ONNX model \(\d+ bytes\)/u);
+  });
+
+  it('a graph file other than the catalogue knows is named with both hashes and sizes', async () => {
+    const sha256 = 'a'.repeat(64);
+    const problems = await problemsAfter('crossEncoder', 'rerank', (folder) =>
+      writeFile(
+        join(dirname(folder), 'catalog.json'),
+        JSON.stringify({ tiny: { graphFiles: { 'onnx/model.onnx': { sha256, bytes: 7 } } } }),
+      ),
+    );
+    expect(problems).toHaveLength(1);
+    expect(problems[0]).toMatch(
+      /onnx\/model\.onnx: expected sha256 a{64} \(7 bytes\), found [0-9a-f]{64} \(\d+ bytes\)/u,
+    );
+  });
+
+  it('an input that nobody feeds is named', async () => {
+    const problems = await problemsAfter('crossEncoder', 'rerank', (folder) =>
+      appendToGraph(folder, { graph: { input: [{ name: 'foo', type: { tensorType: { elemType: 7 } } }] } }),
+    );
+    expect(problems).toEqual([expect.stringContaining('inputs that are not known: foo')]);
+  });
+
+  it('weights in another file are named', async () => {
+    const externalData = [{ key: 'location', value: 'model.onnx_data' }];
+    const problems = await problemsAfter('crossEncoder', 'rerank', (folder) =>
+      appendToGraph(folder, { graph: { initializer: [{ name: 'far', dataLocation: 1, externalData }] } }),
+    );
+    expect(problems).toEqual([expect.stringContaining('model.onnx_data')]);
+  });
+
+  it('a hidden size other than the output has is refused', async () => {
+    const problems = await problemsAfter('dense', 'embed', (folder) =>
+      editJson(join(folder, 'config.json'), { hidden_size: 32 }),
+    );
+    expect(problems).toEqual([expect.stringContaining('last_hidden_state [batch, sequence, 16] should be [')]);
+  });
+
+  it('every unreadable file is named at once', async () => {
+    const problems = await problemsAfter('dense', 'embed', async (folder) => {
+      await rename(join(folder, 'config.json'), join(folder, 'config.json.old'));
+      await writeFile(join(folder, 'modules.json'), '{');
+      await mkdir(join(folder, 'extra'));
+    });
+    expect(problems.map((problem) => problem.split('/').at(-1))).toEqual([
+      'config.json: is missing',
+      'modules.json: is not JSON',
+    ]);
+  });
+
+  it('a self-check file that the catalogue promises must be there', async () => {
+    const problems = await problemsAfter('crossEncoder', 'rerank', (folder) =>
+      writeFile(join(dirname(folder), 'catalog.json'), JSON.stringify({ tiny: { selfCheckFile: 'checks.json' } })),
+    );
+    expect(problems).toEqual([expect.stringContaining('checks.json: is missing')]);
+  });
+});
+
+describe('prompts', () => {
+  it('each kind takes the prompt of its name, else the default one, else none', () => {
+    expect(choosePrompts(null)).toEqual({ query: '', document: '', unspecified: '' });
+    expect(choosePrompts({ prompts: { query: 'q: ', passage: 'p: ' } })).toEqual({ query: 'q: ', document: 'p: ', unspecified: '' });
+    const withDefault = { prompts: { query: 'q: ', all: 'a: ' }, default_prompt_name: 'all' };
+    expect(choosePrompts(withDefault)).toEqual({ query: 'q: ', document: 'a: ', unspecified: 'a: ' });
+  });
+});
+
+describe('pooling names', () => {
+  it('both forms of the file are read', () => {
+    expect(poolingNames({ pooling_mode: 'cls' })).toEqual(['cls']);
+    expect(poolingNames({ pooling_mode_cls_token: true, pooling_mode_mean_tokens: true })).toEqual(['cls', 'mean']);
+  });
+});

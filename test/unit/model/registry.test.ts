@@ -1,0 +1,72 @@
+/** Owns the rules of how settings become served models. */
+import { cp, mkdir, symlink } from 'node:fs/promises';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { resolveModels } from '../../../src/model/registry.ts';
+import { writeTinyModel } from '../../support/tiny-models.ts';
+import { problemsOf, settings, shippedModels, withFolder } from './model-folders.ts';
+
+describe('resolveModels', () => {
+  it('one folder used twice is one model with the heads of both uses', async () => {
+    await withFolder(async (folder) => {
+      await writeTinyModel('dense', join(folder, 'tiny'));
+      const served = await resolveModels(settings(folder, { embedModel: 'tiny', multiModel: join(folder, 'tiny') }));
+      expect(served.all).toHaveLength(1);
+      expect(served.embed).toBe(served.multiVector);
+      expect(served.embed?.heads).toEqual(['dense', 'rows', 'maxSim']);
+      expect(served.sparseEmbed).toBeNull();
+      expect(served.rerank).toBeNull();
+    });
+  });
+
+  it('two names of one folder are one model', async () => {
+    await withFolder(async (folder) => {
+      await writeTinyModel('dense', join(folder, 'tiny'));
+      await symlink(join(folder, 'tiny'), join(folder, 'alias'));
+      const served = await resolveModels(settings(folder, { embedModel: 'alias', multiModel: 'tiny' }));
+      expect(served.all.map(({ modelId }) => modelId)).toEqual(['tiny']);
+    });
+  });
+
+  it('everything off is no model', async () => {
+    expect(await resolveModels(settings(shippedModels, {}))).toEqual({
+      embed: null,
+      sparseEmbed: null,
+      multiVector: null,
+      rerank: null,
+      all: [],
+    });
+  });
+
+  it('the shipped folders serve all but the cross-encoder, and nothing in them can be changed', async () => {
+    const names = { embedModel: 'all-MiniLM-L6-v2', multiModel: 'all-MiniLM-L6-v2', sparseModel: 'splade-tiny' };
+    const served = await resolveModels(settings(shippedModels, names));
+    expect(served.all.map(({ modelId }) => modelId)).toEqual(['all-MiniLM-L6-v2', 'splade-tiny']);
+    expect(Object.isFrozen(served)).toBe(true);
+    expect(Object.isFrozen(served.embed?.prompts)).toBe(true);
+    expect(Object.isFrozen(served.embed?.selfChecks[0]?.expected.values)).toBe(true);
+  });
+
+  it('the problems of all models come in one error', async () => {
+    await withFolder(async (folder) => {
+      await writeTinyModel('fiveLabels', join(folder, 'five'));
+      await writeTinyModel('crossEncoder', join(folder, 'cross'));
+      const wrong = { embedModel: 'cross', sparseModel: 'missing', rerankModel: 'five' };
+      const problems = await problemsOf(resolveModels(settings(folder, wrong)));
+      expect(problems.some((problem) => problem.startsWith('sparse-model: there is no model folder'))).toBe(true);
+      expect(problems.some((problem) => problem.startsWith('embed-model: cross is a sequence classifier'))).toBe(true);
+      expect(problems.some((problem) => problem.startsWith('rerank-model: five has 5 labels'))).toBe(true);
+    });
+  });
+
+  it('two folders of one name are refused', async () => {
+    await withFolder(async (folder) => {
+      await writeTinyModel('dense', join(folder, 'a/tiny'));
+      await mkdir(join(folder, 'b'));
+      await cp(join(folder, 'a/tiny'), join(folder, 'b/tiny'), { recursive: true });
+      const both = { embedModel: 'a/tiny', multiModel: 'b/tiny' };
+      const problems = await problemsOf(resolveModels(settings(folder, both)));
+      expect(problems).toEqual([expect.stringContaining('have the same name')]);
+    });
+  });
+});
