@@ -1,0 +1,90 @@
+/** Owns reading a request body: counted while it streams, discarded past the limit, bounded in time. */
+import type { IncomingMessage } from 'node:http';
+import type { Clock } from '../clock.ts';
+
+/** How a body is read. */
+export interface BodyLimits {
+  /** Longest body. @unit bytes */
+  readonly maxBytes: number;
+  /** How many of its first bytes are kept; the rest is only counted. @unit bytes */
+  readonly keptBytes: number;
+  /** Time from the head of the request to the last byte of its body. @unit ms */
+  readonly timeoutMs: number;
+}
+
+/** What became of a body; in the first two cases it has been read to its end, unless it passed the drain bound. */
+export type BodyOutcome =
+  | { readonly kind: 'complete'; readonly bytes: Buffer }
+  | { readonly kind: 'tooLarge' }
+  | { readonly kind: 'timedOut' }
+  | { readonly kind: 'gone' };
+
+/**
+ * How far an over-long upload is read on, so that its sender gets the answer instead of a reset.
+ * @unit bytes
+ */
+export const maxDrainBytes = (maxBytes: number): number => Math.max(67_108_864, 4 * maxBytes);
+
+/** Reads a body to its end, keeping at most `keptBytes`; never rejects. */
+export function readBody(incoming: IncomingMessage, limits: BodyLimits, clock: Clock): Promise<BodyOutcome> {
+  return new Promise((resolve) => {
+    let totalBytes = 0;
+    let isTooLarge = Number(incoming.headers['content-length'] ?? 0) > limits.maxBytes;
+    let kept = Buffer.alloc(0);
+    let keptLength = 0;
+
+    // One growing buffer: a list of one-byte chunks would cost a hundred times what it holds.
+    const keep = (chunk: Buffer) => {
+      const part = chunk.subarray(0, Math.max(0, limits.keptBytes - keptLength));
+      if (keptLength + part.length > kept.length) {
+        const size = Math.min(limits.keptBytes, Math.max(keptLength + part.length, 2 * kept.length));
+        const grown = Buffer.allocUnsafe(size);
+        kept.copy(grown, 0, 0, keptLength);
+        kept = grown;
+      }
+      part.copy(kept, keptLength);
+      keptLength += part.length;
+    };
+
+    const settle = (outcome: BodyOutcome) => {
+      cancelTimer();
+      incoming.off('data', onData).off('end', onEnd).off('close', onClose);
+      resolve(outcome);
+    };
+    const onData = (chunk: Buffer) => {
+      totalBytes += chunk.length;
+      isTooLarge ||= totalBytes > limits.maxBytes;
+      if (!isTooLarge) {
+        keep(chunk);
+        return;
+      }
+      kept = Buffer.alloc(0);
+      if (totalBytes > maxDrainBytes(limits.maxBytes)) settle({ kind: 'tooLarge' });
+    };
+    const onEnd = () => {
+      settle(isTooLarge ? { kind: 'tooLarge' } : { kind: 'complete', bytes: kept.subarray(0, keptLength) });
+    };
+    const onClose = () => {
+      settle({ kind: 'gone' });
+    };
+    const cancelTimer = clock.after(limits.timeoutMs, () => {
+      settle({ kind: 'timedOut' });
+    });
+    incoming.on('error', () => undefined);
+    incoming.on('data', onData).on('end', onEnd).on('close', onClose);
+  });
+}
+
+/** True when the body is packed in a way that would have to be undone before reading it. */
+export function isEncoded(contentEncoding: string | undefined): boolean {
+  return (contentEncoding ?? '').split(',').some((name) => !['', 'identity'].includes(name.trim().toLowerCase()));
+}
+
+/** The text of a body without one leading byte order mark, or null when the bytes are not UTF-8. */
+export function decodeBody(bytes: Buffer): string | null {
+  try {
+    return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
+  } catch {
+    return null;
+  }
+}

@@ -1,0 +1,145 @@
+/** Owns the listening socket: its time and size limits, and its orderly end. */
+import type { Server, ServerResponse } from 'node:http';
+import type { AddressInfo, Socket } from 'node:net';
+import { createAdaptorServer } from '@hono/node-server';
+import type { Clock } from '../clock.ts';
+import { ConfigurationError } from '../errors.ts';
+import type { HttpApp } from './app.ts';
+
+/** What a listener needs. */
+export interface ListenOptions {
+  readonly app: HttpApp;
+  readonly host: string;
+  /** 0 takes a free port. */
+  readonly port: number;
+  readonly clock: Clock;
+  readonly limits: {
+    /** Connections above it are closed at once. */
+    readonly maxConnections: number;
+    /** Longest request head. @unit bytes */
+    readonly headerBytes: number;
+    /** Time for a request head to arrive. @unit ms */
+    readonly headersTimeoutMs: number;
+    /** Time for a body to arrive; the routes enforce it, the listener backs them up. @unit ms */
+    readonly bodyTimeoutMs: number;
+  };
+}
+
+/** A bound listener. */
+export interface Listener {
+  /** The port that was really bound. */
+  readonly port: number;
+  /** Where it can be reached, such as `http://127.0.0.1:8000`. */
+  readonly url: string;
+  /**
+   * Stops accepting, closes connections without a request, lets running requests finish for `drainMs`, then cuts them.
+   * Resolves when no connection is left; later calls wait for the first one.
+   */
+  close(options: { drainMs: number }): Promise<void>;
+}
+
+/** Idle time of a kept connection: above the 60 s that proxies commonly keep theirs. @unit ms */
+export const keepAliveTimeoutMs = 75_000;
+/** How often Node looks for connections whose head or body is overdue. @unit ms */
+const overdueCheckIntervalMs = 1000;
+/** Added to the sum of the two limits, so that the route's own answer comes first. @unit ms */
+const backstopMarginMs = 5000;
+
+const bindFaults: Readonly<Record<string, string>> = {
+  EADDRINUSE: 'the address is already in use',
+  EACCES: 'permission denied',
+  EADDRNOTAVAIL: 'the address does not belong to this machine',
+  ENOTFOUND: 'the host name is unknown',
+};
+
+const addressOf = (host: string, port: number) => `${host.includes(':') ? `[${host}]` : host}:${String(port)}`;
+
+/**
+ * Binds and serves.
+ * @throws ConfigurationError when the address cannot be bound; it names host and port.
+ */
+export async function listen(options: ListenOptions): Promise<Listener> {
+  const { app, host, port, clock, limits } = options;
+  const server = createAdaptorServer({
+    fetch: app.fetch,
+    // Lets HTTP/1.0 requests without `Host` through to the routes, which judge them.
+    hostname: 'localhost',
+    overrideGlobalObjects: false,
+    autoCleanupIncoming: false,
+    serverOptions: {
+      keepAliveTimeout: keepAliveTimeoutMs,
+      headersTimeout: limits.headersTimeoutMs,
+      requestTimeout: limits.headersTimeoutMs + limits.bodyTimeoutMs + backstopMarginMs,
+      maxHeaderSize: limits.headerBytes,
+      connectionsCheckingInterval: overdueCheckIntervalMs,
+    },
+  }) as Server;
+  server.maxConnections = limits.maxConnections;
+  const connections = trackConnections(server);
+  await bind(server, host, port);
+  const bound = server.address() as AddressInfo;
+
+  let closed: Promise<void> | null = null;
+  return {
+    port: bound.port,
+    url: `http://${addressOf(host, bound.port)}`,
+    close({ drainMs }) {
+      closed ??= new Promise((resolve) => {
+        const cancelCut = clock.after(drainMs, () => {
+          server.closeAllConnections();
+        });
+        server.close(() => {
+          cancelCut();
+          resolve();
+        });
+        connections.closeWhenAnswered();
+      });
+      return closed;
+    },
+  };
+}
+
+function bind(server: Server, host: string, port: number): Promise<void> {
+  return new Promise((resolve, reject) => {
+    server.once('error', (error: NodeJS.ErrnoException) => {
+      const fault = bindFaults[error.code ?? ''] ?? error.message;
+      reject(new ConfigurationError([`cannot listen on ${addressOf(host, port)}: ${fault}`]));
+    });
+    server.listen({ port, host }, () => {
+      server.removeAllListeners('error');
+      resolve();
+    });
+  });
+}
+
+/** Knows which connections carry a request, because Node does not count one that has sent nothing yet as idle. */
+function trackConnections(server: Server): { closeWhenAnswered(): void } {
+  const running = new Map<Socket, Set<ServerResponse>>();
+  let isClosing = false;
+  const closeAfter = (response: ServerResponse) => {
+    if (!response.headersSent) response.setHeader('Connection', 'close');
+  };
+  server.on('connection', (socket) => {
+    running.set(socket, new Set());
+    socket.once('close', () => running.delete(socket));
+  });
+  server.prependListener('request', ({ socket }, response) => {
+    const responses = running.get(socket);
+    responses?.add(response);
+    if (isClosing) closeAfter(response);
+    response.once('close', () => {
+      responses?.delete(response);
+      // A response whose head had already promised to keep the connection.
+      if (isClosing && responses?.size === 0) socket.destroySoon();
+    });
+  });
+  return {
+    closeWhenAnswered() {
+      isClosing = true;
+      for (const [socket, responses] of running) {
+        responses.forEach(closeAfter);
+        if (responses.size === 0) socket.destroy();
+      }
+    },
+  };
+}

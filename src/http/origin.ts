@@ -1,0 +1,50 @@
+/** Owns who may call from where: the `Host` and `Origin` tables and the CORS headers. */
+import type { OutgoingHttpHeaders } from 'node:http';
+
+/** What the operator allows. */
+export interface AccessPolicy {
+  /** Origins of web pages that may call, such as `https://app.example`. */
+  readonly corsOrigins: readonly string[];
+  /** Names accepted in `Host` beside loopback; null checks `Host` only where the bind is loopback. */
+  readonly allowedHosts: readonly string[] | null;
+  readonly isLoopbackBind: boolean;
+}
+
+/** Seconds a browser may remember a preflight. @unit s */
+const preflightMaxAgeSeconds = 600;
+
+const normalizeOrigin = (origin: string) => origin.toLowerCase().replace(/\/$/, '');
+const withoutPort = (host: string) => host.replace(/:\d*$/, '');
+
+/**
+ * True for a `Host` that names this machine or an allowed name, with or without a port. A page that rebinds its own
+ * name to a loopback address still sends that name.
+ */
+export function isHostAllowed(host: string | undefined, policy: AccessPolicy): boolean {
+  if (policy.allowedHosts === null && !policy.isLoopbackBind) return true;
+  if (host === undefined) return false;
+  const full = host.toLowerCase();
+  const name = withoutPort(full);
+  if (name === 'localhost' || name === '[::1]' || /^127(\.\d{1,3}){3}$/.test(name)) return true;
+  return (policy.allowedHosts ?? []).some((allowed) => [full, name].includes(allowed.toLowerCase()));
+}
+
+/** True without an `Origin` and for a configured one; everything else, `null` included, is a page nobody invited. */
+export function isOriginAllowed(origin: string | undefined, policy: AccessPolicy): boolean {
+  return (
+    origin === undefined || policy.corsOrigins.some((allowed) => normalizeOrigin(allowed) === normalizeOrigin(origin))
+  );
+}
+
+/** The headers that let an allowed page read any answer; none for other callers. */
+export function corsHeaders(origin: string | undefined, policy: AccessPolicy): OutgoingHttpHeaders {
+  if (origin === undefined || !isOriginAllowed(origin, policy)) return {};
+  return { 'Access-Control-Allow-Origin': origin, Vary: 'Origin' };
+}
+
+/** What a preflight is told beside `corsHeaders`. */
+export const preflightHeaders: OutgoingHttpHeaders = {
+  'Access-Control-Allow-Methods': 'POST, OPTIONS',
+  'Access-Control-Allow-Headers': 'content-type, authorization, accept, rcp-session',
+  'Access-Control-Max-Age': String(preflightMaxAgeSeconds),
+};

@@ -1,0 +1,167 @@
+/** Owns one RCP request over HTTP, from its head to its last byte, in the order in which errors win. */
+import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from 'node:http';
+import type { Clock } from '../clock.ts';
+import { maxIdSearchBytes, recoverId } from '../rpc/recover-id.ts';
+import type { FrameService, Reply } from '../rpc/service.ts';
+import type { SessionStore } from '../rpc/session.ts';
+import { chooseFormat } from './accept.ts';
+import type { Answer } from './answer.ts';
+import { answerOf, writeAnswer } from './answer.ts';
+import type { KeyCheck } from './auth.ts';
+import type { BodyOutcome } from './body.ts';
+import { decodeBody, isEncoded, readBody } from './body.ts';
+import { watchConnection } from './disconnect.ts';
+import type { AccessPolicy } from './origin.ts';
+import { isHostAllowed, isOriginAllowed, preflightHeaders } from './origin.ts';
+import type { UploadLimits } from './refuse.ts';
+import { refuse } from './refuse.ts';
+import { createEventStream } from './sse.ts';
+
+/** Why a request was turned away before any of it was understood; a label for metrics. */
+export type RefusalReason =
+  'method' | 'host' | 'origin' | 'encoding' | 'timeout' | 'tooLarge' | 'unauthorized' | 'draining' | 'notUtf8';
+
+/** What handling a request needs. */
+export interface RcpRouteOptions {
+  readonly service: FrameService;
+  readonly sessions: Pick<SessionStore, 'ofHttp'>;
+  readonly limits: UploadLimits;
+  readonly policy: AccessPolicy;
+  readonly hasKey: KeyCheck;
+  readonly isDraining: () => boolean;
+  readonly onRefused: (reason: RefusalReason) => void;
+  readonly clock: Clock;
+}
+
+/** Handles one request at the path that stands for `pathMethod`. */
+export type RcpRoute = (
+  incoming: IncomingMessage,
+  outgoing: ServerResponse,
+  pathMethod: string | null,
+) => Promise<void>;
+
+interface Refused {
+  readonly refused: RefusalReason;
+}
+/** Text to handle, a reply in the format that the caller asked for, or an answer of its own kind. */
+type Outcome =
+  { readonly text: string } | (Refused & { readonly reply: Reply }) | (Refused & { readonly answer: Answer });
+
+interface RcpCall {
+  readonly incoming: IncomingMessage;
+  readonly outgoing: ServerResponse;
+  readonly pathMethod: string | null;
+  readonly signal: AbortSignal;
+}
+
+const closing: OutgoingHttpHeaders = { Connection: 'close' };
+const allow: OutgoingHttpHeaders = { Allow: 'POST, OPTIONS' };
+
+/** The 401 of a caller without the key, with the body that known clients read. */
+export function unauthorizedAnswer(service: FrameService, rawId: string | null): Answer {
+  const reply = service.refuse('unauthorized', 'The bearer key is missing or wrong', rawId);
+  return { ...answerOf(reply), status: 401, headers: { 'WWW-Authenticate': 'Bearer' } };
+}
+
+/** A route over one service; it answers exactly once, or not at all when the caller has left. */
+export function createRcpRoute(options: RcpRouteOptions): RcpRoute {
+  const { service, sessions, limits, policy, onRefused, clock } = options;
+
+  /** The refusal that the head of the request alone calls for, if any. */
+  const refusalOfHead = ({ method, headers }: IncomingMessage): (Refused & { readonly answer: Answer }) | null => {
+    if (method !== 'POST' && method !== 'OPTIONS')
+      return { refused: 'method', answer: { status: 405, headers: allow } };
+    if (!isHostAllowed(headers.host, policy)) return { refused: 'host', answer: { status: 403 } };
+    if (!isOriginAllowed(headers.origin, policy)) return { refused: 'origin', answer: { status: 403 } };
+    if (method === 'POST' && isEncoded(headers['content-encoding']))
+      return { refused: 'encoding', answer: { status: 415 } };
+    return null;
+  };
+
+  /** What a body comes to; null when the caller is gone. */
+  const outcomeOf = (body: BodyOutcome, hasKey: boolean, isDraining: boolean): Outcome | null => {
+    if (body.kind === 'gone') return null;
+    if (body.kind === 'timedOut') return { refused: 'timeout', answer: { status: 408, headers: closing } };
+    if (body.kind === 'tooLarge') {
+      const message = `The body is over ${String(limits.bodyBytes)} bytes`;
+      return { refused: 'tooLarge', reply: service.refuse('tooLarge', message, null) };
+    }
+    const rawId = () => recoverId(body.bytes.subarray(0, maxIdSearchBytes));
+    if (!hasKey) return { refused: 'unauthorized', answer: unauthorizedAnswer(service, rawId()) };
+    if (isDraining) {
+      return { refused: 'draining', reply: service.refuse('unavailable', 'The server is shutting down', rawId()) };
+    }
+    const text = decodeBody(body.bytes);
+    if (text !== null) return { text };
+    return { refused: 'notUtf8', reply: service.refuse('parse', 'The body is not valid UTF-8', null) };
+  };
+
+  const respond = async (call: RcpCall, outcome: Outcome): Promise<void> => {
+    const { incoming, outgoing, signal } = call;
+    if ('refused' in outcome) onRefused(outcome.refused);
+    if ('answer' in outcome) {
+      writeAnswer(outgoing, outcome.answer);
+      return;
+    }
+    const text = 'text' in outcome ? outcome.text : null;
+    const format = chooseFormat({
+      accept: incoming.headers.accept,
+      isBatch: text !== null && /^\s*\[/.test(text),
+      hasProgressToken: () => text !== null && service.wantsProgress(text),
+    });
+    const stream = format === 'eventStream' ? createEventStream(outgoing) : null;
+    const reply =
+      'reply' in outcome
+        ? outcome.reply
+        : await service.handleText(outcome.text, {
+            transport: 'http',
+            pathMethod: call.pathMethod,
+            signal,
+            session: sessions.ofHttp(sessionHeaderOf(incoming)),
+            notify:
+              stream === null
+                ? null
+                : (frame) => {
+                    stream.notify(frame);
+                  },
+          });
+    if (signal.aborted) return;
+    if (options.isDraining() && !outgoing.headersSent) outgoing.setHeader('Connection', 'close');
+    if (stream === null) writeAnswer(outgoing, answerOf(reply));
+    else stream.finish(reply);
+  };
+
+  return async (incoming, outgoing, pathMethod) => {
+    const refusal = refusalOfHead(incoming);
+    if (refusal !== null) {
+      onRefused(refusal.refused);
+      await refuse({ incoming, outgoing }, refusal.answer, limits, clock);
+      return;
+    }
+    if (incoming.method === 'OPTIONS') {
+      const isPreflight = incoming.headers.origin !== undefined;
+      writeAnswer(outgoing, { status: 204, headers: isPreflight ? preflightHeaders : allow });
+      return;
+    }
+    // Decided when the head arrives: what was accepted before the drain began is finished.
+    const isDraining = options.isDraining();
+    const hasKey = options.hasKey(incoming.headers.authorization);
+    const connection = watchConnection(incoming.socket);
+    try {
+      const { bodyBytes: maxBytes, bodyTimeoutMs: timeoutMs } = limits;
+      const keptBytes = hasKey ? maxBytes : Math.min(maxBytes, maxIdSearchBytes);
+      const body = await readBody(incoming, { maxBytes, keptBytes, timeoutMs }, clock);
+      const outcome = outcomeOf(body, hasKey, isDraining);
+      if (outcome === null) return;
+      if (body.kind === 'tooLarge') outgoing.setHeader('Connection', 'close');
+      await respond({ incoming, outgoing, pathMethod, signal: connection.signal }, outcome);
+    } finally {
+      connection.release();
+    }
+  };
+}
+
+const sessionHeaderOf = (incoming: IncomingMessage): string | undefined => {
+  const value = incoming.headers['rcp-session'];
+  return Array.isArray(value) ? value[0] : value;
+};

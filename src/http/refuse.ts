@@ -1,0 +1,31 @@
+/** Owns turning a request away: its body is read away first, then it gets an answer. */
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Clock } from '../clock.ts';
+import type { Answer } from './answer.ts';
+import { writeAnswer } from './answer.ts';
+import { readBody } from './body.ts';
+
+/** The configured bounds of every upload. */
+export interface UploadLimits {
+  /** Longest body. @unit bytes */
+  readonly bodyBytes: number;
+  /** Time for the body to arrive. @unit ms */
+  readonly bodyTimeoutMs: number;
+}
+
+/**
+ * Answers once the sender has finished, because answering into an upload makes it see a reset instead. A body that is
+ * too long or too slow costs the connection.
+ */
+export async function refuse(
+  request: { readonly incoming: IncomingMessage; readonly outgoing: ServerResponse },
+  answer: Answer,
+  limits: UploadLimits,
+  clock: Clock,
+): Promise<void> {
+  const { incoming, outgoing } = request;
+  const { bodyBytes: maxBytes, bodyTimeoutMs: timeoutMs } = limits;
+  const body = await readBody(incoming, { maxBytes, keptBytes: 0, timeoutMs }, clock);
+  const isWhole = body.kind === 'complete';
+  writeAnswer(outgoing, isWhole ? answer : { ...answer, headers: { ...answer.headers, Connection: 'close' } });
+}

@@ -1,0 +1,150 @@
+import { Agent, request as httpRequest } from 'node:http';
+import { createServer } from 'node:net';
+import type { AddressInfo } from 'node:net';
+import { afterEach, describe, expect, it } from 'vitest';
+import { ConfigurationError } from '../../../src/errors.ts';
+import { listen } from '../../../src/http/listen.ts';
+import { gate, reply } from './fake-service.ts';
+import { createHarnesses, parseAnswer, post } from './harness.ts';
+
+const { start, closeAll } = createHarnesses();
+afterEach(closeAll);
+const keep = { Connection: 'keep-alive' };
+
+describe('binding', () => {
+  it('port 0 takes a free port and says which', async () => {
+    const { listener } = await start();
+    expect(listener.port).toBeGreaterThan(0);
+    expect(listener.url).toBe(`http://127.0.0.1:${String(listener.port)}`);
+  });
+
+  it('a taken port is a configuration error that names host and port', async () => {
+    const occupant = createServer();
+    await new Promise<void>((resolve) => occupant.listen(0, '127.0.0.1', resolve));
+    const { port } = occupant.address() as AddressInfo;
+    const { clock } = await start();
+    const limits = { maxConnections: 1, headerBytes: 8192, headersTimeoutMs: 1000, bodyTimeoutMs: 1000 };
+    const app = { fetch: () => new Response() } as never;
+    const failure = listen({ app, host: '127.0.0.1', port, clock, limits });
+    await expect(failure).rejects.toBeInstanceOf(ConfigurationError);
+    await expect(failure).rejects.toThrow(`127.0.0.1:${String(port)}`);
+    await new Promise((resolve) => occupant.close(resolve));
+  });
+});
+
+describe('connections', () => {
+  it('the keep-alive agent of Node reuses one', async () => {
+    const { listener } = await start();
+    const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+    const call = () =>
+      new Promise<boolean>((resolve, reject) => {
+        const sent = httpRequest({ port: listener.port, path: '/rcp/ping', method: 'POST', agent }, (response) => {
+          response.resume().on('end', () => resolve(sent.reusedSocket));
+        });
+        sent.on('error', reject).end('{}');
+      });
+    expect([await call(), await call(), await call()]).toEqual([false, true, true]);
+    agent.destroy();
+  });
+
+  it('above the cap are closed, those below it are served', async () => {
+    const harness = await start({}, { maxConnections: 1 });
+    const first = await harness.open();
+    first.socket.write(post('/rcp/ping', '"one"', keep));
+    await first.until(/one/);
+    const second = await harness.open();
+    expect(await second.ended).toBe('');
+    first.socket.write(post('/rcp/ping', '"two"'));
+    expect(await first.ended).toContain('two');
+  });
+
+  it('a head over the limit is 431', async () => {
+    const harness = await start({}, { headerBytes: 1024 });
+    expect((await harness.exchange(post('/rcp/ping', '{}', { 'X-Long': 'x'.repeat(2000) }))).status).toBe(431);
+  });
+
+  it('junk is 400 and hurts nobody', async () => {
+    const harness = await start();
+    expect((await harness.exchange('not http\r\n\r\n')).status).toBe(400);
+    expect((await harness.exchange(post('/rcp/ping'))).status).toBe(200);
+  });
+});
+
+describe('closing', () => {
+  it('ends idle connections at once, whether they have sent something, half a head, or nothing', async () => {
+    const harness = await start();
+    const used = await harness.open();
+    used.socket.write(post('/rcp/ping', '"used"', keep));
+    await used.until(/used/);
+    const half = await harness.open();
+    half.socket.write('POST /rcp/ping HTTP/1.1\r\nHo');
+    const silent = await harness.open();
+    // One more exchange makes sure that the server has accepted the connections before it.
+    await harness.exchange(post('/rcp/ping'));
+    await harness.listener.close({ drainMs: 60_000 });
+    expect(await silent.ended).toBe('');
+    expect(await half.ended).toBe('');
+    expect(await used.ended).toContain('used');
+  });
+
+  it('lets a running request finish, with Connection: close, and then resolves', async () => {
+    const harness = await start();
+    const slow = gate();
+    harness.service.handle = async () => {
+      await slow.promise;
+      return reply('"done"');
+    };
+    const running = await harness.open();
+    running.socket.write(post('/rcp/embed', '{}', keep));
+    await harness.service.received(1);
+    let isClosed = false;
+    const closed = harness.listener.close({ drainMs: 60_000 }).then(() => {
+      isClosed = true;
+    });
+    await harness.clock.advance(59_999);
+    expect(isClosed).toBe(false);
+    slow.open();
+    const answer = parseAnswer(await running.ended);
+    expect([answer.status, answer.headers.get('connection'), answer.body]).toEqual([200, 'close', '"done"']);
+    await closed;
+    expect(harness.clock.pendingTimers()).toBe(0);
+  });
+
+  it('ends a kept connection whose stream was already open, after its answer', async () => {
+    const harness = await start();
+    const slow = gate();
+    harness.service.handle = async (_, { notify }) => {
+      notify?.('{"p":0}');
+      await slow.promise;
+      return reply('"done"');
+    };
+    const running = await harness.open();
+    running.socket.write(post('/rcp/embed', '{}', { ...keep, Accept: 'text/event-stream' }));
+    await running.until(/data: {"p":0}/);
+    const closed = harness.listener.close({ drainMs: 60_000 });
+    slow.open();
+    expect(await running.ended).toContain('data: "done"');
+    await closed;
+  });
+
+  it('cuts what is still running when the drain time is over', async () => {
+    const harness = await start();
+    harness.service.handle = (_, { signal }) =>
+      new Promise((resolve) => {
+        signal.addEventListener('abort', () => resolve(reply('{}')));
+      });
+    const running = await harness.open();
+    running.socket.write(post('/rcp/embed', '{}', keep));
+    await harness.service.received(1);
+    const closed = harness.listener.close({ drainMs: 1000 });
+    await harness.clock.advance(1000);
+    await closed;
+    expect(await running.ended).toBe('');
+  });
+
+  it('refuses new connections', async () => {
+    const harness = await start();
+    await harness.listener.close({ drainMs: 1000 });
+    await expect(harness.open()).rejects.toThrow('ECONNREFUSED');
+  });
+});
