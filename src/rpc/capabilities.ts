@@ -1,0 +1,118 @@
+/** Owns what `info` says: capabilities frozen at the start, and the live state of the devices. */
+import type { DeviceReport } from '../device/pool.ts';
+import type { ServedModel, ServedTasks } from '../task/context.ts';
+import { integerOutputs } from '../tensor/quantize.ts';
+import { vectorEncodings } from './encode.ts';
+import { logLevels } from './log-level.ts';
+
+/** Version of the protocol this server speaks. */
+export const protocolVersion = 1;
+/** Vendor key of everything that RCP does not define. */
+export const vendorKey = 'x-trivec';
+/** Names of the options under the vendor key; every one of them works. */
+export const vendorOptions = ['truncate', 'dimensions', 'priority', 'output'] as const;
+/** Forms of a vector that `x-trivec.output` names, the default first. */
+export const vectorOutputs = ['float32', ...integerOutputs] as const;
+
+/** Limits that clients may read and that are enforced before any work. */
+export interface AdvertisedLimits {
+  readonly batchLimit: number;
+  readonly maxCandidates: number;
+  readonly maxBatchMembers: number;
+  readonly bodyLimitBytes: number;
+  readonly deadlineMs: number;
+}
+
+/** Name and version of this server. */
+export interface ServerInfo {
+  readonly name: string;
+  readonly version: string;
+}
+
+/** The capabilities object; a method is offered exactly when its key is here. */
+export type Capabilities = Readonly<Record<string, Readonly<Record<string, unknown>>>>;
+
+/** Capabilities of what is configured; they stay the same for the life of the process. */
+export function buildCapabilities(tasks: ServedTasks, limits: AdvertisedLimits): Capabilities {
+  const { embed, sparseEmbed, multiVector, rerankers } = tasks;
+  const texts = { batchLimit: limits.batchLimit, modalities: ['text'] };
+  const [defaultReranker] = rerankers;
+  return {
+    ...(embed && {
+      embed: {
+        dimension: embed.manifest.hiddenSize,
+        identity: embed.identity,
+        normalized: embed.manifest.isNormalized,
+        encodings: vectorEncodings,
+        ...texts,
+      },
+    }),
+    ...(sparseEmbed && {
+      sparseEmbed: { identity: sparseEmbed.identity, vocabulary: sparseEmbed.manifest.vocabularySize, ...texts },
+    }),
+    ...(multiVector && {
+      multiVector: {
+        dimension: multiVector.manifest.hiddenSize,
+        identity: multiVector.identity,
+        similarity: 'dot',
+        encodings: vectorEncodings,
+        ...texts,
+      },
+    }),
+    ...(defaultReranker && {
+      rerank: {
+        methods: [...new Set(rerankers.map((reranker) => reranker.method))],
+        maxCandidates: limits.maxCandidates,
+        models: rerankers.map((reranker) => reranker.served.manifest.modelId),
+        identity: defaultReranker.served.identity,
+      },
+    }),
+    streaming: {},
+    log: { levels: logLevels },
+  };
+}
+
+/** The parts of `info` and `initialize`; `result` builds one, with the devices as they are now. */
+export interface InfoBuilder {
+  readonly capabilities: Capabilities;
+  result(sessionToken: string | null): Buffer;
+}
+
+/** Builds `info` results. */
+export function createInfoBuilder(
+  server: ServerInfo,
+  tasks: ServedTasks,
+  limits: AdvertisedLimits,
+  deviceReports: () => readonly DeviceReport[],
+): InfoBuilder {
+  const capabilities = buildCapabilities(tasks, limits);
+  const maxTokens = (served: ServedModel | null | undefined) => served?.manifest.maxTokens;
+  const vendor = {
+    maxInputTokens: {
+      embed: maxTokens(tasks.embed),
+      sparseEmbed: maxTokens(tasks.sparseEmbed),
+      multiVector: maxTokens(tasks.multiVector),
+      rerank: maxTokens(tasks.rerankers[0]?.served),
+    },
+    limits: {
+      batchMembers: limits.maxBatchMembers,
+      bodyBytes: limits.bodyLimitBytes,
+      deadlineMs: limits.deadlineMs,
+    },
+    options: vendorOptions,
+  };
+  return {
+    capabilities,
+    result(sessionToken) {
+      const session = sessionToken === null ? {} : { session: sessionToken };
+      const result = {
+        protocolVersion,
+        server,
+        capabilities,
+        _meta: { conformance: 'L0', ...session },
+        [vendorKey]: { devices: deviceReports(), ...vendor },
+      };
+      return Buffer.from(JSON.stringify(result));
+    },
+  };
+}

@@ -1,0 +1,166 @@
+/** Owns the way of one call: gate, params, deadline, run, answer; and the one catch at its end. */
+import type { Clock } from '../clock.ts';
+import { ServiceError } from '../errors.ts';
+import type { Scheduler } from '../schedule/scheduler.ts';
+import type { ServedTasks } from '../task/context.ts';
+import type { InfoBuilder } from './capabilities.ts';
+import { answerControl } from './control.ts';
+import type { Member, NotificationMember, RequestMember } from './envelope.ts';
+import { openCall } from './call.ts';
+import { isControlMethod, isTaskMethod, methodKind, taskCapabilities } from './methods.ts';
+import { readLogLevel, type LogLevel } from './log-level.ts';
+import { createProgressReporter, readProgressToken, sendLog } from './notifications.ts';
+import { readLenientObject, readParams, type Members } from './params.ts';
+import { encodeError, encodeSuccess } from './reply.ts';
+import { silence, type FrameContext, type Reply } from './service.ts';
+import { prepareTask, type TaskLimits } from './tasks.ts';
+
+/** How a call ended, for metrics and the log. */
+export interface CallRecord {
+  /** A defined method, or `undefined` for all others together. */
+  readonly method: string;
+  /** `ok` or the name of a catalogue entry. */
+  readonly outcome: string;
+  readonly transport: string;
+  readonly latencyMs: number;
+  /** Set for errors that are bugs: what was thrown. */
+  readonly bug: unknown;
+}
+
+/** What a dispatcher is made of. */
+export interface DispatchParts {
+  readonly tasks: ServedTasks;
+  readonly scheduler: Scheduler;
+  readonly info: InfoBuilder;
+  readonly clock: Clock;
+  readonly limits: TaskLimits & { readonly deadlineMs: number };
+  /** True once the process is on its way out: calls that need a device are refused. */
+  readonly isDraining: () => boolean;
+  readonly onCall: (record: CallRecord) => void;
+}
+
+/** Answers single members. */
+export interface Dispatcher {
+  /** Starts a member at once, in the order of the calls; resolves with its reply and never rejects. */
+  start(member: Member, context: FrameContext): Promise<Reply>;
+}
+
+/** A dispatcher over the configured tasks. */
+export function createDispatcher(parts: DispatchParts): Dispatcher {
+  const { tasks, scheduler, info, clock, limits, isDraining, onCall } = parts;
+
+  async function start(member: Member, context: FrameContext): Promise<Reply> {
+    switch (member.kind) {
+      case 'invalid':
+        return failed(member.rawId, new ServiceError('invalidRequest', member.message));
+      case 'notification':
+        return obey(member, context);
+      case 'request':
+        return answer(member, context);
+    }
+  }
+
+  async function answer(member: RequestMember, context: FrameContext): Promise<Reply> {
+    const startedMs = clock.nowMs();
+    let outcome = 'ok';
+    let bug: unknown = null;
+    try {
+      const result = await runMethod(member, context, startedMs);
+      return { ...silence, body: encodeSuccess(member.rawId, result), isShutdown: member.method === 'shutdown' };
+    } catch (thrown) {
+      const error = thrown instanceof ServiceError ? thrown : new ServiceError('internal', 'The server failed');
+      if (error !== thrown) bug = thrown;
+      outcome = error.errorName;
+      return failed(member.rawId, error);
+    } finally {
+      const latencyMs = clock.nowMs() - startedMs;
+      const method = methodKind(member.method) === 'undefined' ? 'undefined' : member.method;
+      onCall({ method, outcome, transport: context.transport, latencyMs, bug });
+      logCall(member, context, { method, outcome, latencyMs: Math.round(latencyMs) });
+    }
+  }
+
+  async function runMethod(member: RequestMember, context: FrameContext, startedMs: number): Promise<Buffer> {
+    const { method } = member;
+    if (context.pathMethod !== null && context.pathMethod !== method) {
+      throw new ServiceError('invalidRequest', 'The method in the path and the method in the body differ');
+    }
+    if (method === 'notifications/cancel') {
+      throw new ServiceError('invalidRequest', 'notifications/cancel must not have an id');
+    }
+    if (isControlMethod(method)) {
+      const result = answerControl(method, member, context.session, info);
+      if (method === 'shutdown') context.session.shutDown();
+      return result;
+    }
+    if (!context.session.isInitialized) throw new ServiceError('notInitialized', 'Send initialize first');
+    if (methodKind(method) === 'undefined') throw new ServiceError('methodNotFound', 'RCP/1 has no such method');
+    if (!isTaskMethod(method) || !Object.hasOwn(info.capabilities, taskCapabilities[method])) {
+      throw new ServiceError('capabilityNotAdvertised', 'This server does not offer the method; see info');
+    }
+    const params = readParams(member.params);
+    const run = prepareTask(method, params, tasks, limits);
+    if (isDraining()) throw new ServiceError('unavailable', 'The server is shutting down', { retryAfterMs: 1000 });
+    const meta = readLenientObject(params.get('_meta'));
+    const call = openCall({ rawId: member.rawId, context, clock, deadlineMs: readDeadlineMs(meta, limits.deadlineMs) });
+    try {
+      call.signal.throwIfAborted();
+      const token = readProgressToken(member.tokens.progressToken);
+      return await run({
+        scheduler,
+        signal: call.signal,
+        remainingMs: call.remainingMs,
+        onProgress: createProgressReporter(token, method, context.notify),
+        usage: (usage) => ({ ...usage, latencyMs: clock.nowMs() - startedMs }),
+      });
+    } finally {
+      call.close();
+    }
+  }
+
+  /** Obeys a notification; anything it may want is done without a word. */
+  function obey(member: NotificationMember, context: FrameContext): Reply {
+    const isMisplaced = context.pathMethod !== null && context.pathMethod !== member.method;
+    if (isMisplaced) return silence;
+    if (member.method === 'notifications/cancel') {
+      const { paramsId } = member.tokens;
+      if (paramsId !== undefined) context.session.cancel(paramsId);
+    }
+    if (member.method !== 'shutdown') return silence;
+    // Over HTTP a shutdown that nobody can be told about changes nothing.
+    if (context.transport === 'http') return silence;
+    context.session.shutDown();
+    return { ...silence, isShutdown: true };
+  }
+
+  return { start };
+}
+
+function failed(rawId: string, error: ServiceError): Reply {
+  const isOverload = error.errorName === 'overloaded';
+  return {
+    ...silence,
+    body: encodeError(rawId, error),
+    retryAfterMs: isOverload ? (error.data.retryAfterMs ?? null) : null,
+  };
+}
+
+/** The caller's deadline, never beyond the server's; anything but a number is ignored. */
+function readDeadlineMs(meta: Members, serverDeadlineMs: number): number {
+  const value = meta.get('deadlineMs');
+  return typeof value === 'number' && !Number.isNaN(value) ? Math.min(value, serverDeadlineMs) : serverDeadlineMs;
+}
+
+function logCall(
+  member: RequestMember,
+  context: FrameContext,
+  data: { method: string; outcome: string; latencyMs: number },
+): void {
+  // HTTP carries progress only.
+  if (context.transport !== 'stdio') return;
+  const params: unknown = member.params;
+  const meta = readLenientObject(readLenientObject(params).get('_meta'));
+  const level: LogLevel = data.outcome === 'ok' ? 'info' : data.outcome === 'internal' ? 'error' : 'warning';
+  const message = data.outcome === 'ok' ? 'call answered' : 'call failed';
+  sendLog(context.session, readLogLevel(meta.get('logLevel')), context.notify, { level, message, data });
+}

@@ -1,0 +1,182 @@
+/** Owns reading one call's params: every check names the field, nothing unknown is refused. */
+import { invalidField, ServiceError } from '../errors.ts';
+
+/** Params of a call as own members only, so that no inherited name is ever read. */
+export type Members = ReadonlyMap<string, unknown>;
+
+const isRecord = (value: unknown): value is object =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+
+/**
+ * The members of `params`; absent and null count as none.
+ * @throws invalidParams, field `params`
+ */
+export function readParams(params: unknown): Members {
+  if (params === undefined || params === null) return new Map();
+  if (!isRecord(params)) throw invalidField('params', 'must be an object');
+  return new Map(Object.entries(params));
+}
+
+/** Members of an optional object; anything else counts as absent, because a malformed `_meta` never fails a call. */
+export function readLenientObject(value: unknown): Members {
+  return isRecord(value) ? new Map(Object.entries(value)) : new Map();
+}
+
+/**
+ * Members of an optional object.
+ * @throws invalidParams
+ */
+export function readOptionalObject(value: unknown, field: string): Members {
+  if (value === undefined || value === null) return new Map();
+  if (!isRecord(value)) throw invalidField(field, 'must be an object');
+  return new Map(Object.entries(value));
+}
+
+/**
+ * An optional text; null counts as absent.
+ * @throws invalidParams
+ */
+export function readOptionalString(members: Members, name: string, field = name): string | null {
+  const value = members.get(name) ?? null;
+  if (value === null) return null;
+  if (typeof value !== 'string') throw invalidField(field, 'must be a string');
+  return value;
+}
+
+/**
+ * An optional truth value; null counts as absent.
+ * @throws invalidParams
+ */
+export function readOptionalBoolean(members: Members, name: string, field = name): boolean | null {
+  const value = members.get(name) ?? null;
+  if (value === null) return null;
+  if (typeof value !== 'boolean') throw invalidField(field, 'must be true or false');
+  return value;
+}
+
+/**
+ * An optional whole number of at least 1; `2.0` counts, `true` and `"2"` do not.
+ * @throws invalidParams
+ */
+export function readOptionalCount(members: Members, name: string, field = name): number | null {
+  const value = members.get(name) ?? null;
+  if (value === null) return null;
+  if (typeof value !== 'number' || !Number.isInteger(value) || value < 1) {
+    throw invalidField(field, 'must be a whole number of at least 1');
+  }
+  return Math.min(value, Number.MAX_SAFE_INTEGER);
+}
+
+/** An enumerated option: its value, or the first of `supported` where it is absent. */
+export interface OptionChoice<T extends string> {
+  readonly value: T;
+  /** What was asked for instead, where `strict: false` allowed the default. */
+  readonly replaced: string | null;
+}
+
+/**
+ * An option whose values are advertised; absent gives `supported[0]`.
+ * @throws invalidParams where it is no string; unsupportedOption where the value is not advertised
+ */
+export function readOption<T extends string>(
+  members: Members,
+  name: string,
+  supported: readonly [T, ...T[]],
+  options: { field?: string; isStrict?: boolean } = {},
+): OptionChoice<T> {
+  const field = options.field ?? name;
+  const value = readOptionalString(members, name, field);
+  if (value === null) return { value: supported[0], replaced: null };
+  const match = supported.find((candidate) => candidate === value);
+  if (match !== undefined) return { value: match, replaced: null };
+  if (options.isStrict === false) return { value: supported[0], replaced: value };
+  throw new ServiceError(
+    'unsupportedOption',
+    `${field}: this value is not supported; use one of ${supported.join(', ')}`,
+    {
+      option: value,
+      field,
+      supported,
+    },
+  );
+}
+
+/**
+ * `kind` of the inputs.
+ * @throws invalidParams, field `kind`
+ */
+export function readKind(members: Members): 'query' | 'document' | null {
+  const value = members.get('kind') ?? null;
+  if (value === null || value === 'query' || value === 'document') return value;
+  throw invalidField('kind', 'must be query or document');
+}
+
+/** A list of texts as the caller sent it. */
+export interface TextList {
+  readonly texts: readonly string[];
+  /** Member it stood under. */
+  readonly name: string;
+  /**
+   * Enforces an advertised limit; a step of its own, because options are judged before limits.
+   * @throws invalidParams with `limit` and `received`
+   */
+  readonly checkCount: (limit: number) => void;
+}
+
+/**
+ * A required list of texts, under the first of its names that is not null.
+ * @throws invalidParams (missing: field `missingName`; no list; bad element), unsupportedOption (a block that is no text)
+ */
+export function readTexts(members: Members, names: readonly [string, string], missingName: string): TextList {
+  const name = names.find((candidate) => (members.get(candidate) ?? null) !== null);
+  if (name === undefined) throw invalidField(missingName, 'is required: a list of strings');
+  const list = members.get(name);
+  if (!Array.isArray(list)) throw invalidField(name, 'must be a list of strings');
+  const texts = list.map((element, index) => readText(element, `${name}[${index}]`));
+  const checkCount = (limit: number) => {
+    const received = texts.length;
+    if (received <= limit) return;
+    throw invalidField(name, `has ${received} elements, the limit is ${limit}`, { limit, received });
+  };
+  return { texts, name, checkCount };
+}
+
+/**
+ * One text: a string or a text block.
+ * @throws invalidParams, unsupportedOption (another modality)
+ */
+export function readText(value: unknown, field: string): string {
+  if (typeof value === 'string') return value;
+  if (!isRecord(value)) throw invalidField(field, describeNonText(value));
+  const block = new Map<string, unknown>(Object.entries(value));
+  const type = block.get('type');
+  if (typeof type !== 'string') throw invalidField(`${field}.type`, 'must be a string');
+  if (type !== 'text') {
+    throw new ServiceError('unsupportedOption', `${field}.type: this modality is not supported; use text`, {
+      option: type,
+      field: `${field}.type`,
+      supported: ['text'],
+    });
+  }
+  const text = block.get('text');
+  if (typeof text !== 'string') throw invalidField(`${field}.text`, 'must be a string');
+  return text;
+}
+
+/**
+ * A required query: a string, a text block, or a list of text blocks (joined by a newline).
+ * @throws invalidParams, unsupportedOption
+ */
+export function readQuery(members: Members): string {
+  const value = members.get('query') ?? null;
+  if (value === null) throw invalidField('query', 'is required');
+  if (!Array.isArray(value)) return readText(value, 'query');
+  return value.map((block, index) => readText(block, `query[${index}]`)).join('\n');
+}
+
+function describeNonText(value: unknown): string {
+  const isTokenIds = typeof value === 'number' || (Array.isArray(value) && value.some((id) => typeof id === 'number'));
+  return isTokenIds
+    ? 'must be a string; token ids are not accepted, send the text'
+    : 'must be a string or a text block';
+}

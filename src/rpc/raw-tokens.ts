@@ -1,0 +1,233 @@
+/** Owns the raw text of ids: one scan of a frame that keeps the characters JSON.parse would alter. */
+
+/** Raw JSON text of the members that are echoed or compared; undefined where absent or not a scalar. */
+export interface RawTokens {
+  readonly id: string | undefined;
+  /** `params.id`, the target of a cancel. */
+  readonly paramsId: string | undefined;
+  readonly nonce: string | undefined;
+  readonly progressToken: string | undefined;
+}
+
+/** What one scan found. */
+export interface FrameScan {
+  /** One entry for a single frame, one per member for an array. */
+  readonly members: readonly RawTokens[];
+  /** Deepest nesting seen, 1 for a flat object. */
+  readonly depth: number;
+  /** Values of any kind seen, members included. */
+  readonly values: number;
+}
+
+const noTokens: RawTokens = { id: undefined, paramsId: undefined, nonce: undefined, progressToken: undefined };
+
+const quote = 0x22;
+const backslash = 0x5c;
+const comma = 0x2c;
+const colon = 0x3a;
+const openBrace = 0x7b;
+const closeBrace = 0x7d;
+const openBracket = 0x5b;
+const closeBracket = 0x5d;
+
+const isSpace = (code: number) => code === 0x20 || code === 0x0a || code === 0x0d || code === 0x09;
+const isDelimiter = (code: number) => code === comma || code === closeBrace || code === closeBracket || isSpace(code);
+
+/**
+ * Scans a frame without recursion, whatever its depth. On text that is not JSON the result is meaningless but
+ * the scan still ends: parse first or afterwards, and use the tokens only when that succeeded.
+ * Repeated member names: the last one wins, as in JSON.parse.
+ */
+export function scanFrame(text: string): FrameScan {
+  return new Scanner(text).scanFrame();
+}
+
+class Scanner {
+  readonly #text: string;
+  #position = 0;
+  #depth = 0;
+  #values = 0;
+
+  constructor(text: string) {
+    this.#text = text;
+  }
+
+  scanFrame(): FrameScan {
+    this.#skipSpace();
+    const members: RawTokens[] = [];
+    if (this.#code() === openBracket) {
+      this.#eachElement(() => members.push(this.#call(2)));
+    } else {
+      members.push(this.#call(1));
+    }
+    // What follows the frame is an error for JSON.parse, yet it counts: it is parsed too.
+    while (this.#position < this.#text.length) {
+      this.#skipValue(1);
+      this.#position += 1;
+    }
+    return { members, depth: this.#depth, values: this.#values };
+  }
+
+  #call(depth: number): RawTokens {
+    let id: string | undefined;
+    let params = noTokens;
+    const isObject = this.#eachMember(depth, (key) => {
+      if (key === 'id') id = this.#scalar(depth + 1);
+      else if (key === 'params') params = this.#params(depth + 1);
+      else this.#skipValue(depth + 1);
+    });
+    return isObject ? { ...params, id } : noTokens;
+  }
+
+  #params(depth: number): RawTokens {
+    let paramsId: string | undefined;
+    let nonce: string | undefined;
+    let progressToken: string | undefined;
+    this.#eachMember(depth, (key) => {
+      if (key === 'id') paramsId = this.#scalar(depth + 1);
+      else if (key === 'nonce') nonce = this.#scalar(depth + 1);
+      else if (key === '_meta') {
+        progressToken = undefined;
+        this.#eachMember(depth + 1, (metaKey) => {
+          if (metaKey === 'progressToken') progressToken = this.#scalar(depth + 2);
+          else this.#skipValue(depth + 2);
+        });
+      } else this.#skipValue(depth + 1);
+    });
+    return { id: undefined, paramsId, nonce, progressToken };
+  }
+
+  /** Visits the members of an object; anything else is skipped and gives false. */
+  #eachMember(depth: number, visit: (key: string) => void): boolean {
+    this.#skipSpace();
+    if (this.#code() !== openBrace) {
+      this.#skipValue(depth);
+      return false;
+    }
+    this.#count(depth);
+    this.#position += 1;
+    for (;;) {
+      this.#skipSpace();
+      if (this.#code() !== quote) break;
+      const key = this.#key();
+      this.#skipSpace();
+      if (this.#code() === colon) this.#position += 1;
+      this.#skipSpace();
+      visit(key);
+      this.#skipSpace();
+      if (this.#code() !== comma) break;
+      this.#position += 1;
+    }
+    this.#position += 1;
+    return true;
+  }
+
+  #eachElement(visit: () => void): void {
+    this.#count(1);
+    this.#position += 1;
+    this.#skipSpace();
+    while (this.#position < this.#text.length && this.#code() !== closeBracket) {
+      const before = this.#position;
+      visit();
+      this.#skipSpace();
+      if (this.#code() === comma) this.#position += 1;
+      else if (this.#position === before) this.#position += 1;
+      this.#skipSpace();
+    }
+    this.#position += 1;
+  }
+
+  #key(): string {
+    const start = this.#position;
+    this.#skipString();
+    const raw = this.#text.slice(start + 1, this.#position - 1);
+    if (!raw.includes('\\')) return raw;
+    try {
+      return JSON.parse(`"${raw}"`) as string;
+    } catch {
+      return raw;
+    }
+  }
+
+  /** Raw text of a string or number; other values are skipped. */
+  #scalar(depth: number): string | undefined {
+    const start = this.#position;
+    const first = this.#code();
+    this.#skipValue(depth);
+    const isScalar = first === quote || first === 0x2d || (first >= 0x30 && first <= 0x39);
+    return isScalar ? this.#text.slice(start, this.#position) : undefined;
+  }
+
+  /** Moves behind one value of any depth, with a counter instead of recursion. */
+  #skipValue(depth: number): void {
+    let open = 0;
+    do {
+      this.#skipSpace();
+      const code = this.#code();
+      if (Number.isNaN(code)) return;
+      if (code === openBrace || code === openBracket) {
+        open += 1;
+        this.#count(depth + open - 1);
+        this.#position += 1;
+      } else if (code === closeBrace || code === closeBracket) {
+        if (open === 0) return;
+        open -= 1;
+        this.#position += 1;
+      } else if (code === comma || code === colon) {
+        if (open === 0) return;
+        this.#position += 1;
+      } else if (code === quote) {
+        this.#skipString();
+        if (open === 0 || !this.#isAtColon()) this.#values += 1;
+      } else {
+        this.#values += 1;
+        this.#skipLiteral();
+      }
+    } while (open > 0);
+  }
+
+  /** True behind the name of a member, which is no value. */
+  #isAtColon(): boolean {
+    this.#skipSpace();
+    return this.#code() === colon;
+  }
+
+  #skipLiteral(): void {
+    do {
+      this.#position += 1;
+    } while (
+      this.#position < this.#text.length &&
+      !isDelimiter(this.#code()) &&
+      this.#code() !== colon &&
+      this.#code() !== quote
+    );
+  }
+
+  #skipString(): void {
+    let end = this.#position;
+    for (;;) {
+      end = this.#text.indexOf('"', end + 1);
+      if (end === -1) {
+        this.#position = this.#text.length;
+        return;
+      }
+      let backslashes = 0;
+      while (this.#text.charCodeAt(end - 1 - backslashes) === backslash) backslashes += 1;
+      if (backslashes % 2 === 0) break;
+    }
+    this.#position = end + 1;
+  }
+
+  #count(depth: number): void {
+    this.#values += 1;
+    if (depth > this.#depth) this.#depth = depth;
+  }
+
+  #skipSpace(): void {
+    while (isSpace(this.#code())) this.#position += 1;
+  }
+
+  #code(): number {
+    return this.#text.charCodeAt(this.#position);
+  }
+}

@@ -1,0 +1,39 @@
+/** Owns the contract between the transports and the protocol. */
+import type { ErrorName } from '../errors.ts';
+import type { Session } from './session.ts';
+
+/** What a transport tells the service about one frame. */
+export interface FrameContext {
+  readonly transport: 'http' | 'stdio';
+  /** Method named by the HTTP path, null at the bare base and on stdio. */
+  readonly pathMethod: string | null;
+  /** Aborts when the caller is gone. */
+  readonly signal: AbortSignal;
+  /** Session of this connection or header. */
+  readonly session: Session;
+  /** Receives notifications as complete JSON text; null where the transport can carry none. */
+  readonly notify: ((frame: string) => void) | null;
+}
+
+/** The answer to one frame. */
+export interface Reply {
+  /** Complete JSON text; null when there is nothing to answer. */
+  readonly body: Buffer | null;
+  /** Set for a single overloaded answer. @unit ms */
+  readonly retryAfterMs: number | null;
+  /** True when a `shutdown` was obeyed in this frame. */
+  readonly isShutdown: boolean;
+}
+
+/** Nothing to answer. */
+export const silence: Reply = { body: null, retryAfterMs: null, isShutdown: false };
+
+/** What transports call. */
+export interface FrameService {
+  /** Answers one frame; never rejects. */
+  handleText(text: string, context: FrameContext): Promise<Reply>;
+  /** Answer for a frame that never became text. */
+  refuse(errorName: ErrorName, message: string, rawId: string | null): Reply;
+  /** True when the text is a single request with a progress token. */
+  wantsProgress(text: string): boolean;
+}

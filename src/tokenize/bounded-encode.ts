@@ -1,0 +1,110 @@
+/** Owns tokenising any number of texts of any length in bounded steps, so that neither time nor memory runs away. */
+import type { TokenLibrary } from './library.ts';
+import { cutIds } from './truncate.ts';
+import type { CountedIds } from './truncate.ts';
+import type { Turns } from './turns.ts';
+import { firstWindowEnd, isWindowEnough, nextWindowEnd, windowMarginTokens, windowText } from './window.ts';
+
+/** Most texts that go to the library at once; copying their ids takes about 2 ms of the thread that serves. */
+export const maxSliceTexts = 64;
+
+/**
+ * Characters after which a slice is closed; the library needs about 100 bytes for each while it works.
+ * @unit characters
+ */
+export const maxSliceCharacters = 65_536;
+
+/**
+ * Prefixes longer than this are tokenised one at a time in the whole process.
+ * @unit characters
+ */
+export const largeWindowCharacters = 262_144;
+
+/** What a slice of the list is: positions `start` to `start + ends.length`, each text up to its end. */
+export interface TextSlice {
+  readonly start: number;
+  /** @unit UTF-16 code units */
+  readonly ends: readonly number[];
+}
+
+/** The list in slices bounded by texts and by characters, each at least one text; lazily, in order. */
+export function* sliceTexts(texts: readonly string[], maxIds: number): Generator<TextSlice> {
+  let start = 0;
+  let ends: number[] = [];
+  let characters = 0;
+  for (const [index, text] of texts.entries()) {
+    const end = firstWindowEnd(text, maxIds);
+    if (ends.length === maxSliceTexts || (ends.length > 0 && characters + end > maxSliceCharacters)) {
+      yield { start, ends };
+      start = index;
+      ends = [];
+      characters = 0;
+    }
+    ends.push(end);
+    characters += end;
+  }
+  if (ends.length > 0) yield { start, ends };
+}
+
+/** What is the same for all texts of a call. */
+export interface EncodeContext {
+  readonly library: TokenLibrary;
+  /** The line for prefixes beyond `largeWindowCharacters`. */
+  readonly turns: Turns;
+  readonly signal: AbortSignal | undefined;
+}
+
+async function encode(context: EncodeContext, windows: readonly string[]): Promise<readonly ArrayLike<number>[]> {
+  context.signal?.throwIfAborted();
+  const isLarge = windows.some((text) => text.length > largeWindowCharacters);
+  if (!isLarge) return context.library.encodeBatch(windows);
+  const giveBack = await context.turns.take(context.signal);
+  try {
+    return await context.library.encodeBatch(windows);
+  } finally {
+    giveBack();
+  }
+}
+
+function count(text: string, end: number, ids: ArrayLike<number>, maxIds: number): CountedIds {
+  const isTotalMinimum = end < text.length;
+  // The last tokens may stem from a word that was cut in two: without them the count is a lower bound for certain.
+  const totalTokens = isTotalMinimum ? ids.length - windowMarginTokens : ids.length;
+  return { ids: cutIds(ids, maxIds), totalTokens, isTotalMinimum };
+}
+
+/** Enlarges the prefix of a text that gave too few tokens until it gives enough or is the whole text. */
+async function encodeGrowing(context: EncodeContext, text: string, firstEnd: number, maxIds: number) {
+  let end = firstEnd;
+  for (let attempts = 1; ; attempts++) {
+    end = nextWindowEnd(text, end, maxIds, attempts);
+    const [ids = []] = await encode(context, [windowText(text, end)]);
+    if (isWindowEnough(text, end, ids.length, maxIds)) return count(text, end, ids, maxIds);
+  }
+}
+
+/**
+ * The first `maxIds` ids of each text without special tokens, in input order.
+ * @throws the signal's reason, between two slices; overloaded
+ */
+export async function encodeBounded(
+  context: EncodeContext,
+  texts: readonly string[],
+  maxIds: number,
+): Promise<CountedIds[]> {
+  const results: CountedIds[] = [];
+  for (const { start, ends } of sliceTexts(texts, maxIds)) {
+    const windows = ends.map((end, offset) => windowText(texts[start + offset] ?? '', end));
+    const encoded = await encode(context, windows);
+    for (const [offset, end] of ends.entries()) {
+      const text = texts[start + offset] ?? '';
+      const ids = encoded[offset] ?? [];
+      results.push(
+        isWindowEnough(text, end, ids.length, maxIds)
+          ? count(text, end, ids, maxIds)
+          : await encodeGrowing(context, text, end, maxIds),
+      );
+    }
+  }
+  return results;
+}

@@ -1,0 +1,30 @@
+/** Owns the tokenizer of transformers.js as a library, in a process that is started again should it end. */
+import type { TokenLibrary } from './library.ts';
+import { startTokenizerProcess } from './transformers-js-process.ts';
+import type { TokenizerProcess } from './transformers-js-process.ts';
+
+/** The model's tokenizer as transformers.js reads it: for platforms without the reference library. */
+export async function openTransformersJsLibrary(
+  modelFolder: string,
+  start: (modelFolder: string) => Promise<TokenizerProcess> = startTokenizerProcess,
+): Promise<TokenLibrary> {
+  let current = await start(modelFolder);
+  let restart: Promise<TokenizerProcess> | null = null;
+  const { vocabulary } = current;
+
+  async function liveProcess(): Promise<TokenizerProcess> {
+    if (current.isAlive()) return current;
+    restart ??= start(modelFolder).finally(() => {
+      restart = null;
+    });
+    current = await restart;
+    return current;
+  }
+
+  return {
+    implementation: 'transformers.js',
+    encodeBatch: async (texts) => (await liveProcess()).encodeBatch(texts),
+    encodeWithSpecialTokens: async (text, pair) => (await liveProcess()).encodeWithSpecialTokens(text, pair),
+    idOf: (tokenText) => vocabulary.get(tokenText) ?? null,
+  };
+}

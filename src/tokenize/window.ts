@@ -1,0 +1,107 @@
+/** Owns how much of a very long text is tokenised: a prefix that surely holds the tokens that are kept. */
+/// <reference lib="es2024.string" />
+
+/**
+ * Tokens beyond those kept that a prefix must give. Cutting a text changes only the tokens of the word that is cut,
+ * and a word of more than 100 characters is a single unknown token in WordPiece, so kept tokens stay those of the whole.
+ * @unit tokens
+ */
+export const windowMarginTokens = 128;
+
+/** The first prefix is taken for this multiple of the tokens needed, so that one attempt does for nearly every text. */
+const firstReserve = 1.5;
+
+/** A prefix that gave too few tokens nevertheless is taken for this many times more, again and again. */
+const growthFactor = 4;
+
+/**
+ * Most tokens by which one attempt may grow: bounds the memory and the copying of ids where dense text follows sparse.
+ * @unit tokens
+ */
+const maxGrowthTokens = 250_000;
+
+/**
+ * Most characters by which one attempt may grow, blanks for example; looking through them takes about 10 ms.
+ * @unit characters
+ */
+const maxGrowthCharacters = 8_000_000;
+
+/**
+ * How far beyond its end a prefix reaches for white space; a longer word is cut, which the margin makes harmless.
+ * @unit characters
+ */
+const maxReachCharacters = 256;
+
+/**
+ * A word is taken for one token for each so many letters: the length from which WordPiece calls it unknown.
+ * @unit characters
+ */
+const lettersPerToken = 100;
+
+/** Characters that end a word in every tokenizer; others (form feed, zero-width space) do in some only. */
+const isWhiteSpace = (unit: number): boolean =>
+  unit === 0x20 || unit === 0x0a || unit === 0x0d || unit === 0x09 || unit === 0x3000;
+
+const isHighSurrogate = (unit: number): boolean => unit >= 0xd800 && unit <= 0xdbff;
+const isLowSurrogate = (unit: number): boolean => unit >= 0xdc00 && unit <= 0xdfff;
+
+/** `end`, or one more where it would fall between the halves of a surrogate pair. */
+const outsidePair = (text: string, end: number): number =>
+  isLowSurrogate(text.charCodeAt(end)) && isHighSurrogate(text.charCodeAt(end - 1)) ? end + 1 : end;
+
+/** Letters and digits of alphabets, which form words; ideographs, signs and halves of pairs count one by one. */
+const isLetter = (unit: number): boolean =>
+  (unit >= 0x61 && unit <= 0x7a) ||
+  (unit >= 0x41 && unit <= 0x5a) ||
+  (unit >= 0x30 && unit <= 0x39) ||
+  (unit >= 0xc0 && unit < 0x2000);
+
+/** The place after `start` by which the text has given about `tokens` tokens. */
+function placeOfTokens(text: string, start: number, tokens: number): number {
+  const limit = Math.min(text.length, start + maxGrowthCharacters);
+  let estimate = 0;
+  let letters = 0;
+  let end = start;
+  for (; end < limit && estimate < tokens; end++) {
+    const unit = text.charCodeAt(end);
+    if (isLetter(unit)) {
+      if (letters % lettersPerToken === 0) estimate++;
+      letters++;
+    } else {
+      letters = 0;
+      if (!isWhiteSpace(unit)) estimate++;
+    }
+  }
+  return end;
+}
+
+/** The next white space, or where none is near any place between two characters. */
+function cutFrom(text: string, start: number): number {
+  const furthest = Math.min(start + maxReachCharacters, text.length);
+  for (let end = start; end < furthest; end++) if (isWhiteSpace(text.charCodeAt(end))) return end;
+  return furthest === text.length ? furthest : outsidePair(text, furthest);
+}
+
+/**
+ * Where the first prefix to tokenise ends; the text's length where all of it is.
+ * @unit UTF-16 code units
+ */
+export function firstWindowEnd(text: string, maxIds: number): number {
+  return cutFrom(text, placeOfTokens(text, 0, Math.ceil((maxIds + windowMarginTokens) * firstReserve)));
+}
+
+/**
+ * Where the prefix ends that follows `attempts` (one or more) that gave too few tokens; always beyond `end`.
+ * @unit UTF-16 code units
+ */
+export function nextWindowEnd(text: string, end: number, maxIds: number, attempts: number): number {
+  const tokens = (maxIds + windowMarginTokens) * growthFactor ** attempts;
+  return cutFrom(text, placeOfTokens(text, end, Math.min(tokens, Math.max(maxGrowthTokens, maxIds))));
+}
+
+/** Whether a prefix that gave `tokens` is the whole text or certainly holds the first `maxIds` ids of the whole. */
+export const isWindowEnough = (text: string, end: number, tokens: number, maxIds: number): boolean =>
+  end === text.length || tokens > maxIds + windowMarginTokens;
+
+/** The prefix as the library may see it: a lone half of a surrogate pair is U+FFFD, nothing else changes. */
+export const windowText = (text: string, end: number): string => text.slice(0, end).toWellFormed();
