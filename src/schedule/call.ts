@@ -1,0 +1,96 @@
+/** Owns the promise of one run of a call: its items, its rows, and that it settles exactly once. */
+import type { RunItem, RunRow } from '../executor/protocol.ts';
+import type { Item, Lane, RunKey } from './item.ts';
+import type { WaitingCall } from './queue.ts';
+
+/** Items of one caller that run under one key. */
+export interface Job {
+  readonly key: RunKey;
+  readonly lane: Lane;
+  readonly items: readonly RunItem[];
+  /** Aborts with a ServiceError as its reason. */
+  readonly signal: AbortSignal;
+  /** Path of an item in the caller's params, for errors. */
+  readonly fieldOf: (index: number) => string;
+  readonly onItemDone: (() => void) | null;
+}
+
+/** What a job gave. */
+export interface JobOutcome {
+  /** In the order of the job's items. */
+  readonly rows: readonly RunRow[];
+  /** Until the first item started. @unit ms */
+  readonly queueMs: number;
+  /** Its share of the engine's time. @unit ms */
+  readonly computeMs: number;
+  readonly device: string | null;
+}
+
+/** A job in the scheduler. */
+export class ScheduledCall implements WaitingCall {
+  readonly job: Job;
+  readonly key: RunKey;
+  readonly items: readonly Item[];
+  readonly waiting: Item[];
+  readonly outcome: Promise<JobOutcome>;
+  isSettled = false;
+  #rows: (RunRow | undefined)[];
+  #missing: number;
+  #firstStartMs: number | null = null;
+  #computeMs = 0;
+  #device: string | null = null;
+  readonly #createdMs: number;
+  #resolve: (outcome: JobOutcome) => void = () => undefined;
+  #reject: (error: unknown) => void = () => undefined;
+
+  constructor(job: Job, nowMs: number) {
+    this.job = job;
+    this.key = job.key;
+    this.#createdMs = nowMs;
+    this.items = job.items.map((run, index) => ({
+      key: job.key,
+      run,
+      tokens: run.ids.length,
+      index,
+      queuedAtMs: nowMs,
+      state: 'queued',
+      lostRuns: 0,
+      mustRunAlone: false,
+    }));
+    this.waiting = [...this.items];
+    this.#rows = new Array<RunRow | undefined>(job.items.length);
+    this.#missing = job.items.length;
+    this.outcome = new Promise((resolve, reject) => {
+      this.#resolve = resolve;
+      this.#reject = reject;
+    });
+  }
+
+  /** Notes that one of its items starts. */
+  started(nowMs: number, device: string): void {
+    this.#firstStartMs ??= nowMs;
+    this.#device = device;
+  }
+
+  /** Stores a row; the last one settles the call. */
+  complete(item: Item, row: RunRow, computeMs: number): void {
+    this.#rows[item.index] = row;
+    this.#computeMs += computeMs;
+    this.#missing -= 1;
+    this.job.onItemDone?.();
+    if (this.#missing > 0 || this.isSettled) return;
+    this.isSettled = true;
+    this.#resolve({
+      rows: this.#rows as RunRow[],
+      queueMs: (this.#firstStartMs ?? this.#createdMs) - this.#createdMs,
+      computeMs: this.#computeMs,
+      device: this.#device,
+    });
+  }
+
+  /** Settles the call with an error. */
+  fail(error: unknown): void {
+    this.isSettled = true;
+    this.#reject(error);
+  }
+}

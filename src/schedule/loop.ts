@@ -1,0 +1,167 @@
+/** Owns the batch line: whenever an executor is free and something waits, pick, run, split, settle. */
+import type { Clock } from '../clock.ts';
+import { RunFailure, type DevicePool, type RunResult, type TakenExecutor } from '../device/pool.ts';
+import { ServiceError } from '../errors.ts';
+import type { RunRow } from '../executor/protocol.ts';
+import { allFinite } from '../tensor/finite.ts';
+import type { DrainEstimate } from './admission.ts';
+import { pickBatch, type BatchLimits } from './batcher.ts';
+import type { ScheduledCall } from './call.ts';
+import { moveItem, type Item, type ItemGauges, type ItemState } from './item.ts';
+import { WaitingQueue } from './queue.ts';
+
+/** Runs lost to a dead or hung executor before an item is given up: one retry. */
+export const maxLostRuns = 2;
+
+/** Told of what happens, for metrics and the log. */
+export interface RunObserver {
+  onRun(run: { device: string; items: number; tokens: number; computeMs: number; queueMs: number }): void;
+  onLostRun(run: { executorId: string; kind: RunFailure['kind']; reason: string; items: number }): void;
+  onBadResult(bad: { executorId: string; modelId: string; head: string }): void;
+}
+
+/** What the loop works with. */
+export interface LoopParts {
+  readonly pool: DevicePool;
+  readonly clock: Clock;
+  readonly limits: BatchLimits;
+  readonly gauges: ItemGauges;
+  readonly estimate: DrainEstimate;
+  readonly observer: RunObserver;
+}
+
+/** The running loop. */
+export interface Loop {
+  enqueue(call: ScheduledCall): void;
+  /** Ends a call with `reason`: what waits never reaches a device, what runs is detached. */
+  cancel(call: ScheduledCall, reason: unknown): void;
+}
+
+type Entry = { readonly call: ScheduledCall; readonly item: Item };
+
+/** Starts the loop; it sleeps until there is work and an executor for it. */
+export function createLoop({ pool, clock, limits, gauges, estimate, observer }: LoopParts): Loop {
+  const queue = new WaitingQueue<ScheduledCall>();
+
+  function pump(): void {
+    if (!pool.canServeLater()) {
+      const reason = pool.readiness().reasons.join('; ');
+      for (const call of [...queue.lanes.interactive, ...queue.lanes.bulk]) {
+        end(call, 'failed', new ServiceError('unavailable', 'No device can run this model', { detail: reason }));
+      }
+      return;
+    }
+    while (!queue.isEmpty) {
+      const executor = pool.take();
+      if (executor === null) return;
+      const pick = pickBatch(queue, limits, pool.activeCount());
+      if (pick === null) throw new Error('a queue that is not empty gave no batch');
+      void runBatch(executor, queue.take(pick)).finally(pump);
+    }
+  }
+
+  async function runBatch(executor: TakenExecutor, entries: readonly Entry[]): Promise<void> {
+    const startedMs = clock.nowMs();
+    let queueMs = 0;
+    for (const { call, item } of entries) {
+      moveItem(item, 'running', gauges);
+      call.started(startedMs, executor.deviceId);
+      queueMs = Math.max(queueMs, startedMs - item.queuedAtMs);
+    }
+    const key = entries[0]?.call.key;
+    if (key === undefined) throw new Error('a batch has at least one item');
+    const tokens = entries.reduce((sum, { item }) => sum + item.tokens, 0);
+    let result: RunResult;
+    try {
+      result = await executor.run({ ...key, items: entries.map(({ item }) => item.run) });
+    } catch (error) {
+      // Anything else is a bug of ours: it is told like a failed run, so that every item still settles.
+      const failure = error instanceof RunFailure ? error : new RunFailure('runFailed', String(error));
+      const { kind, message: reason } = failure;
+      observer.onLostRun({ executorId: executor.executorId, kind, reason, items: entries.length });
+      handleFailure(failure, entries);
+      return;
+    }
+    const { computeMs } = result;
+    estimate.observe(tokens, computeMs);
+    observer.onRun({ device: executor.deviceId, items: entries.length, tokens, computeMs, queueMs });
+    settleRows(executor, entries, result.rows, computeMs / Math.max(1, tokens));
+  }
+
+  function settleRows(executor: TakenExecutor, entries: readonly Entry[], rows: readonly RunRow[], msPerToken: number) {
+    let hasBadRow = false;
+    for (const [position, { call, item }] of entries.entries()) {
+      const row = rows[position];
+      const isGood = row !== undefined && allFinite(row.values);
+      if (!isGood && !hasBadRow) {
+        hasBadRow = true;
+        pool.reportBadResult(executor.executorId);
+        observer.onBadResult({ executorId: executor.executorId, ...call.key });
+      }
+      if (call.isSettled) continue;
+      if (isGood) {
+        moveItem(item, 'done', gauges);
+        call.complete(item, row, item.tokens * msPerToken);
+      } else {
+        end(call, 'failed', failureOf(call, item, 'The model gave a value that is not a number for this input'));
+      }
+    }
+    if (!hasBadRow) pool.reportGoodResult(executor.executorId);
+  }
+
+  /** A lost executor says nothing about the items: one retry each. A failed run blames one of them: each runs alone. */
+  function handleFailure(failure: RunFailure, entries: readonly Entry[]): void {
+    const isBlamed = failure.kind === 'runFailed';
+    const retried = new Map<ScheduledCall, Item[]>();
+    for (const { call, item } of entries) {
+      if (call.isSettled) continue;
+      if (!isBlamed) item.lostRuns += 1;
+      if (isBlamed && entries.length === 1) {
+        end(call, 'failed', failureOf(call, item, 'The model could not run this input'));
+      } else if (item.lostRuns >= maxLostRuns) {
+        end(
+          call,
+          'failed',
+          new ServiceError('unavailable', 'The device failed while it ran this input, twice', {
+            field: call.job.fieldOf(item.index),
+          }),
+        );
+      } else {
+        item.mustRunAlone = true;
+        retried.set(call, [...(retried.get(call) ?? []), item]);
+      }
+    }
+    for (const [call, items] of retried) {
+      if (call.isSettled) continue;
+      for (const item of items) moveItem(item, 'queued', gauges);
+      queue.putBack(call, call.job.lane, items);
+    }
+  }
+
+  function failureOf(call: ScheduledCall, item: Item, message: string): ServiceError {
+    const field = call.job.fieldOf(item.index);
+    return new ServiceError('internal', `${field}: ${message}`, { field });
+  }
+
+  /** The one way a call ends without its rows: every item it still has is moved, then the promise settles. */
+  function end(call: ScheduledCall, state: Extract<ItemState, 'failed' | 'cancelled'>, reason: unknown): void {
+    if (call.isSettled) return;
+    queue.remove(call, call.job.lane);
+    call.waiting.length = 0;
+    for (const item of call.items) {
+      if (item.state === 'queued' || item.state === 'running') moveItem(item, state, gauges);
+    }
+    call.fail(reason);
+  }
+
+  pool.onChange(pump);
+  return {
+    enqueue(call) {
+      queue.add(call, call.job.lane);
+      pump();
+    },
+    cancel(call, reason) {
+      end(call, 'cancelled', reason);
+    },
+  };
+}

@@ -1,0 +1,96 @@
+/** Owns the scheduler contract: admit a call, run its items, give every accepted item exactly one end. */
+import type { Clock } from '../clock.ts';
+import type { DevicePool } from '../device/pool.ts';
+import { ServiceError } from '../errors.ts';
+import { checkAdmission, DrainEstimate, type AdmissionLimits, type Load } from './admission.ts';
+import type { BatchLimits } from './batcher.ts';
+import { ScheduledCall, type Job, type JobOutcome } from './call.ts';
+import { enterQueue, type ItemGauges } from './item.ts';
+import { createLoop, type RunObserver } from './loop.ts';
+
+/** A place in the queue: what was admitted may be run, in one or several jobs. */
+export interface Admission {
+  /**
+   * Runs a job and gives its rows in item order.
+   * @throws ServiceError: the reason of `job.signal`, unavailable, internal
+   */
+  run(job: Job): Promise<JobOutcome>;
+  /** Gives back what was admitted and not run; call it in `finally`. */
+  release(): void;
+}
+
+/** Where work waits for a device. */
+export interface Scheduler {
+  /**
+   * Reserves room for a call, before any costly work is done for it.
+   * @throws overloaded, unavailable
+   */
+  admit(load: Load, remainingMs: number): Admission;
+  /** Live counts, for metrics. */
+  readonly gauges: Readonly<ItemGauges>;
+  /** Time until everything that waits has run, as far as is known. @unit ms */
+  predictedDrainMs(): number;
+}
+
+/** What a scheduler is made of. */
+export interface SchedulerParts {
+  readonly pool: DevicePool;
+  readonly clock: Clock;
+  readonly limits: AdmissionLimits & BatchLimits;
+  readonly observer: RunObserver;
+}
+
+/** A scheduler over a pool of executors. */
+export function createScheduler({ pool, clock, limits, observer }: SchedulerParts): Scheduler {
+  const gauges: ItemGauges = { queuedItems: 0, queuedTokens: 0, runningItems: 0 };
+  const reserved = { items: 0, tokens: 0 };
+  const estimate = new DrainEstimate();
+  const loop = createLoop({ pool, clock, limits, gauges, estimate, observer });
+  const predictedDrainMs = () =>
+    estimate.drainMs(gauges.queuedTokens + reserved.tokens, Math.max(1, pool.activeCount()));
+
+  function admit(load: Load, remainingMs: number): Admission {
+    if (load.items > 0 && !pool.canServeLater()) {
+      throw new ServiceError('unavailable', 'No device can run this model', {
+        detail: pool.readiness().reasons.join('; '),
+      });
+    }
+    const waiting = { items: gauges.queuedItems + reserved.items, tokens: gauges.queuedTokens + reserved.tokens };
+    const view = { waiting, idleExecutors: pool.idleCount(), predictedDrainMs: predictedDrainMs(), remainingMs };
+    checkAdmission(view, load, limits);
+    const left = { ...load };
+    const giveBack = (items: number, tokens: number) => {
+      const given = { items: Math.min(items, left.items), tokens: Math.min(tokens, left.tokens) };
+      left.items -= given.items;
+      left.tokens -= given.tokens;
+      reserved.items -= given.items;
+      reserved.tokens -= given.tokens;
+    };
+    reserved.items += load.items;
+    reserved.tokens += load.tokens;
+    return {
+      async run(job) {
+        job.signal.throwIfAborted();
+        const call = new ScheduledCall(job, clock.nowMs());
+        if (call.items.length === 0) return { rows: [], queueMs: 0, computeMs: 0, device: null };
+        const tokens = call.items.reduce((sum, item) => sum + item.tokens, 0);
+        giveBack(call.items.length, tokens);
+        for (const item of call.items) enterQueue(item, gauges);
+        const onAbort = () => {
+          loop.cancel(call, job.signal.reason);
+        };
+        job.signal.addEventListener('abort', onAbort, { once: true });
+        try {
+          loop.enqueue(call);
+          return await call.outcome;
+        } finally {
+          job.signal.removeEventListener('abort', onAbort);
+        }
+      },
+      release: () => {
+        giveBack(left.items, left.tokens);
+      },
+    };
+  }
+  return { admit, gauges, predictedDrainMs };
+}
