@@ -1,0 +1,255 @@
+/** Owns one executor slot: launches the executor, has it prove itself, hands it runs and replaces it when it fails. */
+import type { CancelTimer, Clock } from '../clock.ts';
+import type { ModelLoad, RunBatch } from '../executor/protocol.ts';
+import type { LaunchExecutor } from './channel.ts';
+import { openConversation } from './conversation.ts';
+import type { Conversation } from './conversation.ts';
+import { nextExecutorState } from './executor-state.ts';
+import type { ExecutorEvent } from './executor-state.ts';
+import { restartDelayMs } from './limits.ts';
+import type { DeviceLimits } from './limits.ts';
+import { RunFailure } from './pool.ts';
+import type { ExecutorState, RunResult } from './pool.ts';
+import type { ProofRun } from './proof.ts';
+
+/** What the log and the metrics are told; each is called once for each event. */
+export interface DeviceObserver {
+  /** The executor moved; the only place where a gauge of states may change. */
+  onMoved(executorId: string, from: ExecutorState, to: ExecutorState): void;
+  /** The executor has proved itself for the first time in this life. @unit ms */
+  onProved(executorId: string, pid: number | null, loadMs: number, proofMs: number): void;
+  /** The executor is dead; `restartInMs` is null where it is not started again. */
+  onDied(executorId: string, reason: string, restartInMs: number | null): void;
+}
+
+/** What every slot of a device shares. */
+export interface SlotSettings {
+  readonly launch: LaunchExecutor;
+  readonly models: readonly ModelLoad[];
+  readonly proofRuns: readonly ProofRun[];
+  readonly threads: number;
+  readonly clock: Clock;
+  /** Uniform in [0, 1). */
+  readonly random: () => number;
+  readonly limits: DeviceLimits;
+  readonly observer: DeviceObserver;
+}
+
+/** One slot as the manager sees it. */
+export interface Supervisor {
+  readonly executorId: string;
+  /** Launches the executor; null once it has proved itself, or why it is given up. Never rejects. */
+  start(): Promise<string | null>;
+  /** Ends the executor for good; resolves when it is gone, which is bounded. */
+  stop(): Promise<void>;
+  /** Makes a ready executor busy and gives its one run. */
+  take(): (batch: RunBatch) => Promise<RunResult>;
+  /** A run gave values that are not finite. */
+  reportBadResult(): void;
+  /** A run gave good values: what was bad before is forgiven. */
+  reportGoodResult(): void;
+  state(): ExecutorState;
+  /** When it became ready last. @unit ms */
+  readySinceMs(): number;
+  /** True once it will never run again. */
+  isGivenUp(): boolean;
+  /** Why it cannot run now; null where it can, or has not failed yet. */
+  downReason(): string | null;
+  /** What the executor said it runs on; null until one has loaded. */
+  executionProvider(): string | null;
+}
+
+/** A slot that has not been started. `onChange` is called when it becomes ready and when it is given up. */
+export function createSupervisor(executorId: string, settings: SlotSettings, onChange: () => void): Supervisor {
+  const { clock, limits, observer } = settings;
+  let state: ExecutorState = 'dead';
+  let current: Conversation | null = null;
+  let provider: string | null = null;
+  let reason: string | null = null;
+  let replacementReason: string | null = null;
+  let readySinceMs = 0;
+  /** First ready of this life; null until then. */
+  let provedAtMs: number | null = null;
+  let hasEverProved = false;
+  let isGivenUp = false;
+  let consecutiveFailures = 0;
+  let badResults = 0;
+  let nextProof = 0;
+  let cancelTimer: CancelTimer = () => undefined;
+  let settleStart: (failure: string | null) => void = () => undefined;
+  let settleStop: () => void = () => undefined;
+  let stopped: Promise<void> | null = null;
+
+  function move(event: ExecutorEvent): void {
+    const from = state;
+    state = nextExecutorState(from, event);
+    if (state !== from) observer.onMoved(executorId, from, state);
+  }
+
+  /** The slot's one timer: the restart of a dead executor, or the proof of an idle one. */
+  function schedule(delayMs: number, callback: () => void): void {
+    cancelTimer();
+    cancelTimer = clock.after(delayMs, callback);
+  }
+
+  function launch(): void {
+    move('launched');
+    try {
+      const channel = settings.launch(executorId);
+      const life = openConversation({ channel, clock, limits, onGone: becomeDead });
+      current = life;
+      void warmUp(life, channel.pid);
+    } catch (error) {
+      becomeDead(`it could not be launched: ${messageOf(error)}`);
+    }
+  }
+
+  async function warmUp(life: Conversation, pid: number | null): Promise<void> {
+    const launchedAtMs = clock.nowMs();
+    try {
+      const loaded = await life.load(settings.models, settings.threads);
+      if (state !== 'starting') return;
+      provider = loaded.executionProvider;
+      move('loaded');
+      const loadedAtMs = clock.nowMs();
+      for (const proof of settings.proofRuns) await prove(life, proof);
+      // A stop that came meanwhile has moved it on: ask again, the state may have changed while waiting.
+      if ((state as ExecutorState) !== 'warming') return;
+      provedAtMs = clock.nowMs();
+      hasEverProved = true;
+      reason = null;
+      observer.onProved(executorId, pid, loadedAtMs - launchedAtMs, provedAtMs - loadedAtMs);
+      becomeReady('proved');
+      settleStart(null);
+    } catch (error) {
+      life.end(messageOf(error));
+    }
+  }
+
+  async function prove(life: Conversation, proof: ProofRun): Promise<void> {
+    const { rows } = await life.run(proof.batch);
+    const refusal = proof.judge(rows);
+    if (refusal !== null) throw new Error(refusal);
+  }
+
+  function becomeReady(event: 'proved' | 'finished'): void {
+    move(event);
+    if (state !== 'ready') return;
+    readySinceMs = clock.nowMs();
+    schedule(limits.reproveIdleMs, proveAgain);
+    onChange();
+  }
+
+  function proveAgain(): void {
+    const proof = settings.proofRuns[nextProof++ % settings.proofRuns.length];
+    if (current === null || proof === undefined) return;
+    const life = current;
+    move('taken');
+    prove(life, proof).then(
+      () => {
+        if (current === life) becomeReady('finished');
+      },
+      (error: unknown) => {
+        life.end(messageOf(error));
+      },
+    );
+  }
+
+  /** Called once for each life, after the open run has been failed. */
+  function becomeDead(cause: string): void {
+    current = null;
+    move('died');
+    reason = replacementReason ?? cause;
+    replacementReason = null;
+    badResults = 0;
+    if (provedAtMs !== null && clock.nowMs() - provedAtMs >= limits.stableAfterMs) consecutiveFailures = 0;
+    provedAtMs = null;
+    if (stopped !== null || !hasEverProved) {
+      observer.onDied(executorId, reason, null);
+      giveUp(reason);
+      return;
+    }
+    const delayMs = restartDelayMs(consecutiveFailures++, limits, settings.random);
+    observer.onDied(executorId, reason, delayMs);
+    schedule(delayMs, launch);
+  }
+
+  function giveUp(failure: string): void {
+    const isNews = !isGivenUp;
+    isGivenUp = true;
+    cancelTimer();
+    settleStart(failure);
+    settleStop();
+    if (isNews) onChange();
+  }
+
+  function beginStop(): void {
+    cancelTimer();
+    if (current === null) {
+      giveUp('it was stopped before it had started');
+      return;
+    }
+    if (state !== 'draining') move('drain');
+    current.stop();
+  }
+
+  async function runTaken(life: Conversation, batch: RunBatch): Promise<RunResult> {
+    try {
+      return await life.run(batch);
+    } finally {
+      if (current === life) becomeReady('finished');
+    }
+  }
+
+  return {
+    executorId,
+    start() {
+      return new Promise((resolve) => {
+        settleStart = resolve;
+        launch();
+      });
+    },
+    stop() {
+      stopped ??= new Promise((resolve) => {
+        settleStop = resolve;
+        beginStop();
+      });
+      return stopped;
+    },
+    take() {
+      const life = current;
+      if (life === null) throw new Error('Only a ready executor can be taken.');
+      move('taken');
+      cancelTimer();
+      let isUsed = false;
+      return (batch) => {
+        if (isUsed) return Promise.reject(new Error('A taken executor runs one batch.'));
+        isUsed = true;
+        return runTaken(life, batch);
+      };
+    },
+    reportBadResult() {
+      if (state !== 'ready' && state !== 'busy') return;
+      badResults++;
+      if (badResults < limits.maxConsecutiveBadResults) return;
+      replacementReason = `it gave values that are not finite in ${badResults} runs in a row`;
+      reason = replacementReason;
+      cancelTimer();
+      move('drain');
+      current?.stop();
+    },
+    reportGoodResult() {
+      badResults = 0;
+    },
+    state: () => state,
+    readySinceMs: () => readySinceMs,
+    isGivenUp: () => isGivenUp,
+    downReason: () => reason,
+    executionProvider: () => provider,
+  };
+}
+
+function messageOf(error: unknown): string {
+  if (error instanceof RunFailure && error.kind === 'runFailed') return `its proof run failed: ${error.message}`;
+  return error instanceof Error ? error.message : String(error);
+}

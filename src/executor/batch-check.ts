@@ -1,0 +1,37 @@
+/** Owns what a batch must fulfil before the engine sees it: an id out of range can end a process on some providers. */
+import type { ModelLoad, RunBatch, RunItem } from './protocol.ts';
+
+/** Why the batch must not run, or null. Names the position of the item, never what it holds. */
+export function batchProblem(batch: RunBatch, model: ModelLoad | undefined): string | null {
+  if (model === undefined) return `no model is loaded under the id ${batch.modelId}`;
+  if (!model.heads.includes(batch.head)) return `model ${batch.modelId} has no head ${batch.head}`;
+  if (batch.head === 'maxSim') {
+    const query = batch.queryRows;
+    if (query === null) return 'maxSim needs query rows';
+    if (!(query.dimension > 0) || query.values.length === 0 || query.values.length % query.dimension !== 0) {
+      return 'the query rows are not a matrix of at least one row';
+    }
+  }
+  for (const [position, item] of batch.items.entries()) {
+    const problem = itemProblem(item, model, batch.head === 'maxSim');
+    if (problem !== null) return `item ${position}: ${problem}`;
+  }
+  return null;
+}
+
+function itemProblem(item: RunItem, model: ModelLoad, needsRows: boolean): string | null {
+  const tokens = item.ids.length;
+  if (tokens < 1 || tokens > model.maxTokens) return `${tokens} tokens, allowed are 1 to ${model.maxTokens}`;
+  if (!item.ids.every((id) => id >= 0 && id < model.vocabularySize)) {
+    return `a token id is outside the vocabulary of ${model.vocabularySize}`;
+  }
+  if (item.typeIds !== null) {
+    if (item.typeIds.length !== tokens) return `${item.typeIds.length} segment ids for ${tokens} tokens`;
+    if (!item.typeIds.every((id) => id <= 1)) return 'a segment id is neither 0 nor 1';
+  }
+  if (item.keptRows !== null) {
+    if (!item.keptRows.every((row) => row >= 0 && row < tokens)) return 'a kept row is not a position of the text';
+    if (needsRows && item.keptRows.length === 0) return 'no kept row to compare with';
+  }
+  return null;
+}

@@ -1,0 +1,139 @@
+/** Owns scripted executors for tests: channels without a process, on which every fault can be played. */
+import type { ExecutorChannel, LaunchExecutor } from '../../src/device/channel.ts';
+import type { ExecutorMessage, ParentMessage, RunBatch, RunItem, RunRow } from '../../src/executor/protocol.ts';
+
+/** What a scripted executor does with a question: rows or `ok` answer it, the others are faults. */
+export type FakeRunReply =
+  | readonly RunRow[]
+  | 'hang'
+  | 'exit'
+  | { readonly failed: string }
+  /** Sent as it is, whatever it is. */
+  | { readonly raw: unknown };
+export type FakeLoadReply = 'ok' | 'hang' | 'exit' | { readonly failed: string };
+
+/** The script; what it leaves out works at once. `launch` counts launches from 0. */
+export interface FakeScript {
+  load?(launch: number): FakeLoadReply;
+  run?(batch: RunBatch, launch: number): FakeRunReply | Promise<FakeRunReply>;
+  /** False: ignores `stop`. */
+  stops?: boolean;
+  /** What it says it runs on; `cpu` where left out. */
+  executionProvider?: string;
+}
+
+/** One launched executor, with the strings to pull. */
+export interface FakeChannel extends ExecutorChannel {
+  readonly executorId: string;
+  readonly received: readonly ParentMessage[];
+  isKilled(): boolean;
+  /** Sends a message of its own, also after its end, as a process that was slow to die would. */
+  emit(message: unknown): void;
+  exit(reason: string): void;
+}
+
+/** A launcher and everything that it launched, in order. */
+export interface FakeExecutors {
+  readonly launch: LaunchExecutor;
+  readonly channels: readonly FakeChannel[];
+  /** Every batch that reached an executor, in order. */
+  readonly batches: readonly RunBatch[];
+}
+
+/** Executors that follow `script`. */
+export function createFakeExecutors(script: FakeScript = {}): FakeExecutors {
+  const channels: FakeChannel[] = [];
+  const batches: RunBatch[] = [];
+  const launch = (executorId: string) => {
+    const channel = createChannel(executorId, channels.length, script, batches);
+    channels.push(channel);
+    return channel;
+  };
+  return { launch, channels, batches };
+}
+
+/** Rows that depend on the ids of each text only; dense vectors and rows have two values. */
+export function fakeRows(batch: RunBatch): RunRow[] {
+  return batch.items.map((item) => fakeRow(batch, item));
+}
+
+function fakeRow(batch: RunBatch, { ids, keptRows }: RunItem): RunRow {
+  const sum = ids.reduce((total, id) => total + id, 0);
+  switch (batch.head) {
+    case 'dense':
+      return { values: Float32Array.of(sum, ids.length), indices: null };
+    case 'sparse': {
+      const indices = Int32Array.from(new Set(ids)).sort();
+      return { values: new Float32Array(indices.length).fill(ids.length), indices };
+    }
+    case 'rows': {
+      const kept = keptRows === null ? [...ids.keys()] : [...keptRows];
+      return { values: Float32Array.from(kept.flatMap((row) => [ids[row] ?? 0, row])), indices: null };
+    }
+    case 'logit':
+    case 'maxSim':
+      return { values: Float32Array.of(sum), indices: null };
+  }
+}
+
+function createChannel(executorId: string, launch: number, script: FakeScript, batches: RunBatch[]): FakeChannel {
+  const received: ParentMessage[] = [];
+  let onMessage = (_message: ExecutorMessage): void => undefined;
+  let onExit = (_reason: string): void => undefined;
+  let isGone = false;
+  let isKilled = false;
+
+  const emit = (message: unknown) => {
+    queueMicrotask(() => {
+      onMessage(message as ExecutorMessage);
+    });
+  };
+  const exit = (reason: string) => {
+    if (isGone) return;
+    isGone = true;
+    queueMicrotask(() => {
+      onExit(reason);
+    });
+  };
+  const load = () => {
+    const reply = script.load?.(launch) ?? 'ok';
+    if (reply === 'exit') exit('its process ended with exit code 1');
+    else if (reply === 'ok') emit({ type: 'loaded', executionProvider: script.executionProvider ?? 'cpu', loadMs: 1 });
+    else if (reply !== 'hang') emit({ type: 'loadFailed', reason: reply.failed });
+  };
+  const run = async (runId: number, batch: RunBatch) => {
+    batches.push(batch);
+    const reply = script.run === undefined ? fakeRows(batch) : await script.run(batch, launch);
+    if (isGone || reply === 'hang') return;
+    if (reply === 'exit') exit('its process ended with exit code 1');
+    else if ('failed' in reply) emit({ type: 'runFailed', runId, reason: reply.failed });
+    else if ('raw' in reply) emit(reply.raw);
+    else emit({ type: 'result', runId, rows: reply, computeMs: 1 });
+  };
+
+  return {
+    executorId,
+    pid: null,
+    received,
+    isKilled: () => isKilled,
+    emit,
+    exit,
+    send(message) {
+      if (isGone) return;
+      received.push(message);
+      if (message.type === 'load') load();
+      else if (message.type === 'run') void run(message.runId, message.batch);
+      else if (script.stops ?? true) exit('its process ended with exit code 0');
+    },
+    onMessage(listener) {
+      onMessage = listener;
+    },
+    onExit(listener) {
+      onExit = listener;
+    },
+    kill() {
+      isKilled = true;
+      exit('its process was ended by SIGKILL');
+    },
+  };
+}

@@ -1,0 +1,42 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { keepRows, packTerms } from '../../../src/executor/rows.ts';
+
+const matrix = { values: Float32Array.of(1, 2, 3, 4, 5, 6), dimension: 2 };
+
+describe('the kept rows', () => {
+  it('are all rows where nothing is chosen', () => {
+    expect(keepRows(matrix, null)).toEqual(matrix.values);
+  });
+
+  it('are the chosen rows in the chosen order, and none where none is chosen', () => {
+    expect(keepRows(matrix, Int32Array.of(0, 2))).toEqual(Float32Array.of(1, 2, 5, 6));
+    expect(keepRows(matrix, Int32Array.of(2, 1))).toEqual(Float32Array.of(5, 6, 3, 4));
+    expect(keepRows(matrix, new Int32Array(0))).toEqual(new Float32Array(0));
+  });
+});
+
+describe('the packed terms', () => {
+  it('unpack to the weights that they came from, with ascending ids and no zero', () => {
+    fc.assert(
+      fc.property(fc.array(fc.oneof(fc.constant(0), fc.float({ noNaN: true })), { maxLength: 50 }), (numbers) => {
+        const weights = Float32Array.from(numbers);
+        const { values, indices } = packTerms(weights);
+        const terms = [...(indices ?? [])];
+        expect(values).toHaveLength(terms.length);
+        expect(terms).toEqual([...new Set(terms)].sort((a, b) => a - b));
+        expect([...values]).not.toContain(0);
+        const unpacked = new Float32Array(weights.length);
+        for (const [position, term] of terms.entries()) unpacked[term] = values[position] ?? 0;
+        expect([...unpacked].every((value, term) => value === weights[term])).toBe(true);
+      }),
+    );
+  });
+
+  it('keep a weight that is not a number, so that it is noticed', () => {
+    expect(packTerms(Float32Array.of(0, Number.NaN, Number.POSITIVE_INFINITY))).toEqual({
+      values: Float32Array.of(Number.NaN, Number.POSITIVE_INFINITY),
+      indices: Int32Array.of(1, 2),
+    });
+  });
+});
