@@ -4,7 +4,7 @@ import type { Matrix } from '../executor/protocol.ts';
 import type { TaskUsage } from '../task/context.ts';
 import type { SparseVector } from '../task/sparse-embed.ts';
 import { quantize, type IntegerOutput } from '../tensor/quantize.ts';
-import { JsonWriter } from './json-writer.ts';
+import { JsonWriter, maxFloatBytes } from './json-writer.ts';
 
 /** How vectors are carried on the wire. */
 export const vectorEncodings = ['json', 'f32-base64'] as const;
@@ -35,7 +35,7 @@ export interface CallUsage extends TaskUsage {
 /** Largest size of one vector in a form, before it is known. @unit bytes */
 export function maxVectorBytes(dimension: number, form: VectorForm): number {
   if (form.encoding === 'f32-base64') return Math.ceil((dimension * 4) / 3) * 4 + 3;
-  if (form.output === null) return dimension * 14 + 3;
+  if (form.output === null) return dimension * (maxFloatBytes + 1) + 3;
   return form.output === 'int8' || form.output === 'uint8' ? dimension * 5 + 3 : dimension + 3;
 }
 

@@ -83,16 +83,14 @@ function readMember(value: unknown, tokens: RawTokens | undefined): Member {
   const frame = new Map<string, unknown>(Object.entries(value));
   const id = frame.get('id');
   const usableId = typeof id === 'string' || typeof id === 'number' ? tokens.id : undefined;
-  const rawId = usableId ?? 'null';
+  // Echoing the id of something shaped like a response would look like an answer to the peer's own call.
+  const isResponse = !frame.has('method') && (frame.has('result') || frame.has('error'));
+  const rawId = isResponse ? 'null' : (usableId ?? 'null');
   if (frame.has('id') && usableId === undefined) return invalid('id must be a string or a number');
   if (frame.has('jsonrpc') && frame.get('jsonrpc') !== '2.0') return invalid('jsonrpc must be the string 2.0', rawId);
   const method = frame.get('method');
-  if (typeof method !== 'string') {
-    // Echoing the id of something shaped like a response would look like an answer to the peer's own call.
-    const isResponse = !frame.has('method') && (frame.has('result') || frame.has('error'));
-    return invalid('method must be a string', isResponse ? 'null' : rawId);
-  }
+  if (typeof method !== 'string') return invalid('method must be a string', rawId);
   const params = frame.get('params') ?? undefined;
   if (usableId === undefined) return { kind: 'notification', method, params, tokens };
-  return { kind: 'request', rawId, method, params, tokens };
+  return { kind: 'request', rawId: usableId, method, params, tokens };
 }

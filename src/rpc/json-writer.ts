@@ -10,8 +10,8 @@ const powersOfTen = Array.from({ length: 23 }, (_, exponent) => 10 ** exponent);
 const usualDigits = 8;
 /** Least power of ten that is written without an exponent, as in JavaScript. */
 const leastPlainExponent = -6;
-/** Longest text of one float32: sign, `0.`, 5 zeros, 9 digits. */
-const maxFloatBytes = 17;
+/** Longest text of one float32 below 1e16: sign, `0.`, 5 zeros, 9 digits. */
+export const maxFloatBytes = 17;
 
 /** A growing byte buffer for one JSON text. */
 export class JsonWriter {

@@ -24,12 +24,14 @@ const lanes = ['interactive', 'bulk'] as const;
 export function readCallOptions(params: Members): CallOptions {
   const members = readOptionalObject(params.get(vendorKey), vendorKey);
   const field = (name: string) => `${vendorKey}.${name}`;
+  const mayTruncate = readOptionalBoolean(members, 'truncate', field('truncate')) ?? true;
+  const dimensions = readOptionalCount(members, 'dimensions', field('dimensions'));
   const hasPriority = (members.get('priority') ?? null) !== null;
   const { value: priority } = readOption(members, 'priority', lanes, { field: field('priority') });
   const { value: output } = readOption(members, 'output', vectorOutputs, { field: field('output') });
   return {
-    mayTruncate: readOptionalBoolean(members, 'truncate', field('truncate')) ?? true,
-    dimensions: readOptionalCount(members, 'dimensions', field('dimensions')),
+    mayTruncate,
+    dimensions,
     lane: hasPriority ? priority : null,
     output: output === 'float32' ? null : output,
   };

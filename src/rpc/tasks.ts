@@ -1,6 +1,6 @@
 /** Owns the methods that run a model: params in, the task's recipe, result bytes out. */
 import type { Lane } from '../schedule/item.ts';
-import { embed } from '../task/embed.ts';
+import { checkDimensions, embed } from '../task/embed.ts';
 import type { Reranker, ServedModel, ServedTasks, TaskContext, TaskUsage } from '../task/context.ts';
 import { multiVector } from '../task/multi-vector.ts';
 import { rerank } from '../task/rerank.ts';
@@ -25,6 +25,7 @@ import {
   readQuery,
   readTexts,
   type Members,
+  type TextList,
 } from './params.ts';
 
 /** What the call knows and the params do not. */
@@ -61,9 +62,11 @@ export function prepareTask(method: TaskMethod, params: Members, tasks: ServedTa
 }
 
 function prepareEmbed(params: Members, served: ServedModel, limits: TaskLimits): PreparedCall {
-  const input = readInput(params, 'inputs', limits);
+  const input = readInput(params, 'inputs');
   const options = readCallOptions(params);
   const { form, notes } = readVectorForm(params, options.output);
+  checkDimensions(served.manifest, options.dimensions);
+  input.checkCount(limits.batchLimit);
   return async (environment) => {
     const context = { ...environment, mayTruncate: options.mayTruncate, lane: options.lane ?? laneOf(input) };
     const result = await embed(served, input, options.dimensions, context);
@@ -72,8 +75,9 @@ function prepareEmbed(params: Members, served: ServedModel, limits: TaskLimits):
 }
 
 function prepareSparse(params: Members, served: ServedModel, limits: TaskLimits): PreparedCall {
-  const input = readInput(params, 'texts', limits);
+  const input = readInput(params, 'texts');
   const options = readCallOptions(params);
+  input.checkCount(limits.batchLimit);
   return async (environment) => {
     const context = { ...environment, mayTruncate: options.mayTruncate, lane: options.lane ?? laneOf(input) };
     const result = await sparseEmbed(served, input, context);
@@ -82,9 +86,12 @@ function prepareSparse(params: Members, served: ServedModel, limits: TaskLimits)
 }
 
 function prepareMulti(params: Members, served: ServedModel, limits: TaskLimits): PreparedCall {
-  const input = readInput(params, 'inputs', limits);
+  const input = readInput(params, 'inputs');
   const options = readCallOptions(params);
   const { form, notes } = readVectorForm(params, options.output);
+  // Rows of a multi-vector are never cut, whatever the model's pooled vectors allow.
+  checkDimensions({ ...served.manifest, isMatryoshka: false }, options.dimensions);
+  input.checkCount(limits.batchLimit);
   const maxRowBytes = maxVectorBytes(served.manifest.hiddenSize, form);
   return async (environment) => {
     const context = { ...environment, mayTruncate: options.mayTruncate, lane: options.lane ?? laneOf(input) };
@@ -118,11 +125,9 @@ function laneOf(input: TextsToRun): Lane {
 }
 
 /** `inputs` and `texts` are full synonyms; where both are missing each method names its own. */
-function readInput(params: Members, missingName: string, limits: TaskLimits): TextsToRun {
+function readInput(params: Members, missingName: string): TextsToRun & Pick<TextList, 'checkCount'> {
   const { texts, name, checkCount } = readTexts(params, ['inputs', 'texts'], missingName);
-  const kind = readKind(params);
-  checkCount(limits.batchLimit);
-  return { texts, kind, field: name };
+  return { texts, kind: readKind(params), field: name, checkCount };
 }
 
 function withNotes(usage: CallUsage, notes: readonly string[]): CallUsage {
@@ -141,7 +146,8 @@ function chooseReranker(
 ): { reranker: Reranker; notes: readonly string[] } {
   const [first] = rerankers;
   if (first === undefined) throw new Error('a method without a model passed the gate');
-  const methods = [first.method, ...rerankers.map(({ method }) => method)] as const;
+  const others = rerankers.map(({ method }) => method).filter((method) => method !== first.method);
+  const methods = [first.method, ...new Set(others)] as const;
   const isStrict = readStrict(params);
   const isMethodGiven = readOptionalString(params, 'method') !== null;
   const method = readOption(params, 'method', methods, { isStrict });

@@ -1,0 +1,56 @@
+/** Owns what every task gets besides its own arguments, and what it reports besides its result. */
+import type { ModelManifest } from '../model/manifest.ts';
+import type { Lane } from '../schedule/item.ts';
+import type { Scheduler } from '../schedule/scheduler.ts';
+import type { TextTokenizer } from '../tokenize/tokenizer.ts';
+
+/** A model with its tokenizer, under the identity that `info` advertises for one task. */
+export interface ServedModel {
+  readonly manifest: ModelManifest;
+  readonly tokenizer: TextTokenizer;
+  readonly identity: string;
+  /** Ids whose rows are left out of a document's multi-vector. */
+  readonly documentSkipIds: ReadonlySet<number>;
+}
+
+/** One way to rerank. */
+export interface Reranker {
+  readonly method: 'cross-encoder' | 'colbert';
+  readonly served: ServedModel;
+}
+
+/** What is configured, by task; the first reranker is the default. */
+export interface ServedTasks {
+  readonly embed: ServedModel | null;
+  readonly sparseEmbed: ServedModel | null;
+  readonly multiVector: ServedModel | null;
+  readonly rerankers: readonly Reranker[];
+}
+
+/** What a task needs of the service and of its call. */
+export interface TaskContext {
+  readonly scheduler: Scheduler;
+  readonly lane: Lane;
+  /** False: a text over the model's limit is refused instead of cut. */
+  readonly mayTruncate: boolean;
+  /** Aborts with a ServiceError as its reason when the call is cancelled, its deadline passed or its caller left. */
+  readonly signal: AbortSignal;
+  /** Time until the deadline. @unit ms */
+  readonly remainingMs: () => number;
+  readonly onProgress: ((doneCount: number, totalCount: number) => void) | null;
+}
+
+/** What a task did, for `usage`. */
+export interface TaskUsage {
+  /** Real tokens that ran: after truncation, with special tokens, without padding. */
+  readonly inputTokens: number;
+  /** Indices of the inputs that were cut. */
+  readonly truncated: readonly number[];
+  readonly queueMs: number;
+  readonly computeMs: number;
+  /** Device that ran it; null where nothing had to run. */
+  readonly device: string | null;
+}
+
+/** Usage of a call that had nothing to do. */
+export const emptyUsage: TaskUsage = { inputTokens: 0, truncated: [], queueMs: 0, computeMs: 0, device: null };

@@ -1,0 +1,55 @@
+/** Owns the dense recipe: texts to one vector each. */
+import { invalidField, ServiceError } from '../errors.ts';
+import type { ModelManifest } from '../model/manifest.ts';
+import { cutAndNormalize } from '../tensor/slice.ts';
+import type { ServedModel, TaskContext, TaskUsage } from './context.ts';
+import { runTexts, type TextsToRun } from './run-texts.ts';
+
+/** Dense vectors in input order. */
+export interface Embedded {
+  readonly vectors: readonly Float32Array[];
+  readonly dimension: number;
+  readonly usage: TaskUsage;
+}
+
+/**
+ * One vector per text, cut to `dimensions`, which `checkDimensions` has allowed.
+ * @throws as runTexts
+ */
+export async function embed(
+  served: ServedModel,
+  input: TextsToRun,
+  dimensions: number | null,
+  context: TaskContext,
+): Promise<Embedded> {
+  const { hiddenSize } = served.manifest;
+  const { rows, usage } = await runTexts(served, 'dense', input, context);
+  const isCut = dimensions !== null && dimensions < hiddenSize;
+  const vectors = rows.map((row) => (isCut ? cutAndNormalize(row.values, dimensions) : row.values));
+  return { vectors, dimension: dimensions ?? hiddenSize, usage };
+}
+
+/**
+ * Refuses a cut that the model does not allow; a step of its own, because options are judged before limits.
+ * @throws unsupportedOption (the model is not matryoshka), invalidParams (more dimensions than it has)
+ */
+export function checkDimensions(
+  model: Pick<ModelManifest, 'hiddenSize' | 'isMatryoshka' | 'modelId'>,
+  dimensions: number | null,
+): void {
+  if (dimensions === null) return;
+  const { hiddenSize, isMatryoshka, modelId } = model;
+  const field = 'x-trivec.dimensions';
+  if (!isMatryoshka && dimensions !== hiddenSize) {
+    throw new ServiceError('unsupportedOption', `${field}: vectors of ${modelId} cannot be cut; leave it out`, {
+      option: String(dimensions),
+      field,
+    });
+  }
+  if (dimensions > hiddenSize) {
+    throw invalidField(field, `is ${dimensions}, the model has ${hiddenSize}`, {
+      limit: hiddenSize,
+      received: dimensions,
+    });
+  }
+}

@@ -1,0 +1,109 @@
+/** Owns the recipe that every kind of vector shares: admit, prompt, tokenise, run, account. */
+import { invalidField } from '../errors.ts';
+import type { Head, RunItem, RunRow } from '../executor/protocol.ts';
+import { keptRowsOf } from '../tokenize/kept-rows.ts';
+import { withPrompt } from '../tokenize/prompts.ts';
+import type { TokenizedText } from '../tokenize/tokenizer.ts';
+import { emptyUsage, type ServedModel, type TaskContext, type TaskUsage } from './context.ts';
+
+/** What a caller sends to be turned into vectors. */
+export interface TextsToRun {
+  readonly texts: readonly string[];
+  readonly kind: 'query' | 'document' | null;
+  /** Name of the params member that held the texts, for errors. */
+  readonly field: string;
+  /** Judges the work by its token counts before anything runs; throws to refuse it. */
+  readonly checkTokens?: (tokens: number) => void;
+}
+
+/** Rows in input order, and what they took. */
+export interface RanTexts {
+  readonly rows: readonly RunRow[];
+  readonly usage: TaskUsage;
+}
+
+/** Characters per token assumed before a text is tokenised; real text has four to five. */
+const assumedCharactersPerToken = 3;
+
+/** Tokens a text may turn out to have, for admission before it is tokenised. */
+export function estimateTokens(text: string, maxTokens: number): number {
+  return Math.min(maxTokens, Math.ceil(text.length / assumedCharactersPerToken) + 2);
+}
+
+/**
+ * One row per text from one head of a model.
+ * @throws overloaded, unavailable, invalidParams (a text that is too long and may not be cut), cancelled, deadlineExceeded, internal
+ */
+export async function runTexts(
+  served: ServedModel,
+  head: Head,
+  input: TextsToRun,
+  context: TaskContext,
+): Promise<RanTexts> {
+  const { texts, kind, field } = input;
+  if (texts.length === 0) return { rows: [], usage: emptyUsage };
+  const { manifest, tokenizer } = served;
+  const fieldOf = (index: number) => `${field}[${index}]`;
+  const tokens = texts.reduce((sum, text) => sum + estimateTokens(text, manifest.maxTokens), 0);
+  const admission = context.scheduler.admit({ items: texts.length, tokens }, context.remainingMs());
+  try {
+    const prompted = texts.map((text) => withPrompt(text, kind ?? 'unspecified', manifest.prompts));
+    const tokenized = await tokenizer.tokenize(prompted, context.signal);
+    if (!context.mayTruncate) refuseTruncated(tokenized, fieldOf, manifest.maxTokens);
+    const counted = countTokens(tokenized);
+    input.checkTokens?.(counted.inputTokens);
+    const skipIds = head === 'rows' && kind !== 'query' ? served.documentSkipIds : null;
+    let doneCount = 0;
+    const outcome = await admission.run({
+      key: { modelId: manifest.modelId, head, queryRows: null },
+      lane: context.lane,
+      items: tokenized.map((text) => toRunItem(text, skipIds)),
+      signal: context.signal,
+      fieldOf,
+      onItemDone: () => context.onProgress?.((doneCount += 1), texts.length),
+    });
+    return { rows: outcome.rows, usage: { ...counted, ...outcomeTimes(outcome) } };
+  } finally {
+    admission.release();
+  }
+}
+
+/** A tokenised text as the executor takes it. */
+export function toRunItem(text: TokenizedText, skipIds: ReadonlySet<number> | null): RunItem {
+  return { ids: text.ids, typeIds: text.typeIds, keptRows: skipIds === null ? null : keptRowsOf(text.ids, skipIds) };
+}
+
+/** The `usage` members that follow from the tokens. */
+export function countTokens(tokenized: readonly TokenizedText[]): Pick<TaskUsage, 'inputTokens' | 'truncated'> {
+  return {
+    inputTokens: tokenized.reduce((sum, text) => sum + text.ids.length, 0),
+    truncated: tokenized.flatMap((text, index) => (text.isTruncated ? [index] : [])),
+  };
+}
+
+/** The `usage` members that follow from the run. */
+export function outcomeTimes(
+  outcome: Pick<TaskUsage, 'queueMs' | 'computeMs' | 'device'>,
+): Pick<TaskUsage, 'queueMs' | 'computeMs' | 'device'> {
+  return { queueMs: outcome.queueMs, computeMs: outcome.computeMs, device: outcome.device };
+}
+
+/**
+ * Refuses the first text that had to be cut.
+ * @throws invalidParams with `tokens` and `limit`
+ */
+export function refuseTruncated(
+  tokenized: readonly TokenizedText[],
+  fieldOf: (index: number) => string,
+  maxTokens: number,
+): void {
+  const index = tokenized.findIndex((text) => text.isTruncated);
+  const text = tokenized[index];
+  if (text === undefined) return;
+  const atLeast = text.isTotalMinimum ? 'at least ' : '';
+  throw invalidField(fieldOf(index), `has ${atLeast}${text.totalTokens} tokens, the limit is ${maxTokens}`, {
+    tokens: text.totalTokens,
+    tokensIsMinimum: text.isTotalMinimum ? true : undefined,
+    limit: maxTokens,
+  });
+}
