@@ -1,0 +1,29 @@
+/** Owns the command line: commands and flags, built from the settings schema. */
+import { Command, Option } from 'commander';
+import { flagOf } from '../config/names.ts';
+import { describeSettings } from '../config/describe.ts';
+import { serve } from './serve.ts';
+
+/** The `trivec` program. `serve` is the command where none is named. */
+export function createProgram(version: string): Command {
+  const program = new Command('trivec')
+    .description('One server for dense, sparse and multi-vector embeddings and reranking, speaking RCP/1')
+    .version(version)
+    .showHelpAfterError('(--help lists every flag)')
+    .exitOverride();
+  const command = program
+    .command('serve', { isDefault: true })
+    .description('serve RCP over HTTP, or over stdio with --stdio')
+    .option('--config <file>', 'JSON file with settings; flags and TRIVEC_* variables are stronger')
+    .option('--print-config', 'print the settings in force as JSON and exit')
+    .option('--prepare-only', 'write what is derived from the models to the cache directory and exit')
+    .action(async (flags: Record<string, unknown>) => {
+      await serve(flags, version);
+    });
+  for (const { key, valueText, description, defaultText } of describeSettings()) {
+    // Values stay as they were typed: the schema judges flags, variables and file alike.
+    const flag = valueText === null ? `${flagOf(key)} [true|false]` : `${flagOf(key)} <${valueText}>`;
+    command.addOption(new Option(flag, `${description} (default: ${defaultText})`).preset('true'));
+  }
+  return program;
+}

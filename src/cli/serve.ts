@@ -1,0 +1,91 @@
+/** Owns the command `serve`: settings to a running service, signals to an orderly end. */
+import { Console } from 'node:console';
+import { fileURLToPath } from 'node:url';
+import closeWithGrace from 'close-with-grace';
+import { environment } from '../config/environment.ts';
+import { loadSettings, printableSettings } from '../config/load.ts';
+import { openEngine } from '../engine.ts';
+import { createService, openHttp, openStdio, type Service, type ServiceParts } from '../server.ts';
+import { createLog } from '../telemetry/log.ts';
+
+/** Compiled entry of an executor process. */
+const executorEntry = fileURLToPath(new URL('../executor/main.js', import.meta.url));
+
+/** Time beyond the drain bound after which the process ends whatever is left. @unit ms */
+const exitMarginMs = 10_000;
+
+/**
+ * Serves until a signal, the end of stdin or `shutdown`.
+ * @throws ConfigurationError
+ */
+export async function serve(flags: Readonly<Record<string, unknown>>, version: string): Promise<void> {
+  const { config, printConfig, prepareOnly, ...settingFlags } = flags;
+  const configFile = typeof config === 'string' ? config : (environment['TRIVEC_CONFIG'] ?? null);
+  const { settings, warnings } = loadSettings({ flags: settingFlags, environment, configFile });
+  if (printConfig === true) {
+    process.stdout.write(`${JSON.stringify(printableSettings(settings), null, 2)}\n`);
+    return;
+  }
+  if (settings.stdio) globalThis.console = new Console(process.stderr);
+  const log = createLog(settings.logLevel);
+  for (const warning of warnings) log.warn(warning);
+  const engine = await openEngine(settings, executorEntry, (message) => {
+    log.warn(message);
+  });
+  if (prepareOnly === true) return;
+  const parts: ServiceParts = { settings, engine, log, server: { name: 'trivec', version } };
+  await run(createService(parts), parts);
+}
+
+async function run(service: Service, parts: ServiceParts): Promise<void> {
+  const { settings, log } = parts;
+  const transport = settings.stdio ? overStdio(service, parts) : await overHttp(service, parts);
+  const closing = closeWithGrace({ delay: settings.drainMs + exitMarginMs, logger: false }, async ({ signal, err }) => {
+    if (err !== undefined) log.error({ err }, 'ending because of an error nobody caught');
+    log.info({ signal: signal ?? null }, 'draining');
+    service.beginDrain();
+    await transport.end();
+    await service.devices.stop();
+  });
+  const { failures } = await service.devices.start();
+  if (service.isDraining()) return;
+  for (const failure of failures) log.error(failure);
+  if (!service.devices.canServeLater()) {
+    process.exitCode = 1;
+    await transport.end();
+    await service.devices.stop();
+    throw new Error(`no executor could be started: ${failures.join(' ')}`);
+  }
+  process.stderr.write(`trivec listening on ${transport.address}\n`);
+  await transport.finished;
+  closing.close();
+}
+
+interface Transport {
+  readonly address: string;
+  /** Resolves when the transport ends by itself. */
+  readonly finished: Promise<void>;
+  end(): Promise<void>;
+}
+
+async function overHttp(service: Service, parts: ServiceParts): Promise<Transport> {
+  const listener = await openHttp(service, parts);
+  return {
+    address: `${listener.url}/rcp`,
+    finished: new Promise<void>(() => undefined),
+    end: () => listener.close({ drainMs: parts.settings.drainMs }),
+  };
+}
+
+function overStdio(service: Service, parts: ServiceParts): Transport {
+  const session = openStdio(service, { input: process.stdin, output: process.stdout }, parts);
+  return {
+    address: 'stdio',
+    finished: session.finished,
+    end() {
+      session.stop('ending');
+      return session.finished;
+    },
+  };
+}
+

@@ -1,0 +1,134 @@
+/** Owns how settings come about: flag over environment over file over default, every problem named at once. */
+import { readFileSync } from 'node:fs';
+import { ConfigurationError } from '../errors.ts';
+import { flagOf, variableOf } from './names.ts';
+import { settingsMeta, settingsSchema, type Settings } from './settings.ts';
+
+/** Where settings come from. */
+export interface SettingSources {
+  /** Flags as parsed, by setting key. */
+  readonly flags: Readonly<Record<string, unknown>>;
+  readonly environment: Readonly<Record<string, string | undefined>>;
+  readonly configFile: string | null;
+}
+
+/** Settings, and what the operator should know although it is no error. */
+export interface LoadedSettings {
+  readonly settings: Settings;
+  readonly warnings: readonly string[];
+}
+
+/** Variables that Kubernetes injects for services named trivec or trivec-something; the bare port holds an address. */
+const injectedVariable = /^TRIVEC_(\w+_)?(SERVICE_(HOST|PORT(_\w+)?)|PORT_\d+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?)$/;
+const isInjected = (name: string, value: string) =>
+  injectedVariable.test(name) || (/^TRIVEC_(\w+_)?PORT$/.test(name) && /^(tcp|udp|sctp):\/\//.test(value));
+
+/** Variables of this program that are no settings. */
+const otherVariables: ReadonlySet<string> = new Set(['TRIVEC_CONFIG', 'TRIVEC_TEST_REQUIRE']);
+
+/**
+ * The settings of this start, frozen.
+ * @throws ConfigurationError that names every problem
+ */
+export function loadSettings(sources: SettingSources): LoadedSettings {
+  const problems: string[] = [];
+  const origins = new Map<string, string>();
+  const merged = new Map<string, unknown>();
+  const put = (key: string, value: unknown, origin: string) => {
+    merged.set(key, value);
+    origins.set(key, origin);
+  };
+  for (const [key, value] of readFile(sources.configFile, problems)) put(key, value, `key ${key} in the config file`);
+  const { values, injected } = readEnvironment(sources.environment, problems);
+  for (const [key, value] of values) put(key, value, variableOf(key));
+  for (const [key, value] of Object.entries(sources.flags)) {
+    if (value !== undefined) put(key, value, flagOf(key));
+  }
+  const parsed = settingsSchema.safeParse(Object.fromEntries(merged));
+  if (!parsed.success) {
+    for (const issue of parsed.error.issues) {
+      const key = String(issue.path[0] ?? '');
+      problems.push(`${origins.get(key) ?? (key || 'settings')}: ${issue.message}`);
+    }
+  } else {
+    problems.push(...contradictions(parsed.data));
+  }
+  if (problems.length > 0 || !parsed.success) throw new ConfigurationError(problems);
+  for (const value of Object.values(parsed.data)) Object.freeze(value);
+  return { settings: Object.freeze(parsed.data), warnings: warningsOf(parsed.data, injected) };
+}
+
+function readFile(file: string | null, problems: string[]): [string, unknown][] {
+  if (file === null) return [];
+  let content: unknown;
+  try {
+    content = JSON.parse(readFileSync(file, 'utf8'));
+  } catch (error) {
+    problems.push(`config file ${file}: ${error instanceof Error ? error.message : String(error)}`);
+    return [];
+  }
+  if (typeof content !== 'object' || content === null || Array.isArray(content)) {
+    problems.push(`config file ${file}: must hold one JSON object`);
+    return [];
+  }
+  return Object.entries(content).filter(([key]) => {
+    if (settingsMeta.has(key)) return true;
+    problems.push(`config file ${file}: unknown key ${key}`);
+    return false;
+  });
+}
+
+function readEnvironment(
+  environment: Readonly<Record<string, string | undefined>>,
+  problems: string[],
+): { values: [string, string][]; injected: string[] } {
+  const keyOf = new Map([...settingsMeta.keys()].map((key) => [variableOf(key), key]));
+  const values: [string, string][] = [];
+  const injected: string[] = [];
+  for (const [name, value] of Object.entries(environment)) {
+    if (!name.startsWith('TRIVEC_') || value === undefined) continue;
+    if (isInjected(name, value)) {
+      injected.push(name);
+      continue;
+    }
+    const key = keyOf.get(name);
+    // An empty variable is how shells and compose files spell "not set".
+    if (key !== undefined && value !== '') values.push([key, value]);
+    if (key === undefined && !otherVariables.has(name)) problems.push(`unknown environment variable ${name}`);
+  }
+  return { values, injected };
+}
+
+function contradictions(settings: Settings): string[] {
+  const problems: string[] = [];
+  if ([settings.embedModel, settings.multiModel, settings.rerankModel].every((model) => model === 'none')) {
+    problems.push('at least one of --embed-model, --multi-model and --rerank-model must be set: RCP needs embed or rerank');
+  }
+  return problems;
+}
+
+const loopbackHosts: ReadonlySet<string> = new Set(['127.0.0.1', '::1', 'localhost']);
+
+/** True where only this machine can connect. */
+export const isLoopbackHost = (host: string): boolean => loopbackHosts.has(host) || /^127(\.\d{1,3}){3}$/.test(host);
+
+function warningsOf(settings: Settings, injected: readonly string[]): string[] {
+  const warnings: string[] = [];
+  if (injected.length > 0) {
+    warnings.push(`ignored variables that Kubernetes injects for a service: ${[...injected].sort().join(', ')}`);
+  }
+  if (!settings.stdio && !isLoopbackHost(settings.host) && settings.apiKey === null) {
+    warnings.push(`anyone who reaches ${settings.host} can use this server; set --api-key, or TRIVEC_API_KEY`);
+  }
+  return warnings;
+}
+
+/** The settings as they may be printed: secrets hidden. */
+export function printableSettings(settings: Settings): Record<string, unknown> {
+  return Object.fromEntries(
+    Object.entries(settings).map(([key, value]) => {
+      const isHidden = settingsMeta.get(key)?.isSecret === true && value !== null;
+      return [key, isHidden ? '(hidden)' : value];
+    }),
+  );
+}

@@ -1,0 +1,162 @@
+/** Owns the settings: type, bounds, default, unit and purpose of each, once. */
+import { homedir } from 'node:os';
+import { join } from 'node:path';
+import { z } from 'zod';
+import { environment } from './environment.ts';
+
+/** Everything about one setting that is not its value. */
+export interface SettingMeta {
+  /** One sentence: what it does and when to change it. */
+  readonly description: string;
+  /** Text of the default where the default itself depends on the machine. */
+  readonly defaultText?: string;
+  readonly isSecret?: boolean;
+}
+
+const meta = new Map<string, SettingMeta>();
+/** Attaches its meta to a setting; the key is repeated so that help can be built from the schema alone. */
+function setting<T extends z.ZodType>(key: string, schema: T, about: SettingMeta): T {
+  meta.set(key, about);
+  return schema;
+}
+
+/** Texts that are numbers count as such; nothing else is turned into one, lest null or true become a port. */
+const count = (min: number, max: number) =>
+  z.preprocess(
+    (value) => (typeof value === 'string' && /^-?\d+(\.\d+)?$/.test(value) ? Number(value) : value),
+    z.number({ error: 'must be a number' }).int('must be a whole number').min(min).max(max),
+  );
+const text = () => z.string({ error: 'must be a text' }).min(1, 'must not be empty');
+const flag = () =>
+  z.preprocess(
+    (value) => (value === 'true' || value === '1' ? true : value === 'false' || value === '0' ? false : value),
+    z.boolean({ error: 'must be true or false' }),
+  );
+const list = () =>
+  z.preprocess(
+    (value) => (typeof value === 'string' ? value.split(',').map((part) => part.trim()) : value),
+    z.array(text(), { error: 'must be a list, or texts separated by commas' }),
+  );
+
+const mebibyte = 1_048_576;
+const defaultCacheDir = () => join(environment['XDG_CACHE_HOME'] ?? join(homedir(), '.cache'), 'trivec');
+
+/** The settings schema; flags, environment variables, the file and the README all follow from it. */
+export const settingsSchema = z.strictObject({
+  host: setting('host', text().default('127.0.0.1'), {
+    description: 'Address to listen on; 0.0.0.0 to be reachable from other machines, then with a key.',
+  }),
+  port: setting('port', count(0, 65_535).default(8000), { description: 'Port to listen on; 0 takes a free one.' }),
+  stdio: setting('stdio', flag().default(false), {
+    description: 'Speak RCP on stdin and stdout instead of HTTP, one JSON text a line.',
+  }),
+  apiKey: setting('apiKey', text().nullable().default(null), {
+    description: 'Key that callers must send as `Authorization: Bearer`; none means that nobody is refused.',
+    isSecret: true,
+  }),
+  corsOrigins: setting('corsOrigins', list().default([]), {
+    description: 'Origins of web pages that may call the server, separated by commas.',
+  }),
+  allowedHosts: setting('allowedHosts', list().nullable().default(null), {
+    description: 'Names accepted in the Host header; unset, loopback names where the bind is loopback, else any.',
+  }),
+  httpSession: setting('httpSession', z.enum(['stateless', 'single']).default('stateless'), {
+    description: 'single gives all HTTP callers one session with the rules of stdio; for the conformance suite.',
+  }),
+  metricsOpen: setting('metricsOpen', flag().default(false), {
+    description: 'Answer /metrics without the key.',
+  }),
+  embedModel: setting('embedModel', text().default('all-MiniLM-L6-v2'), {
+    description: 'Folder, or name of a folder in the models directory, that serves `embed`; none turns it off.',
+  }),
+  sparseModel: setting('sparseModel', text().default('splade-tiny'), {
+    description: 'The same for `embed/sparse`.',
+  }),
+  multiModel: setting('multiModel', text().default('all-MiniLM-L6-v2'), {
+    description: 'The same for `embed/multi` and for `rerank` with the method colbert.',
+  }),
+  rerankModel: setting('rerankModel', text().default('none'), {
+    description: 'Cross-encoder for `rerank`; where one is set it is the default method.',
+  }),
+  precision: setting('precision', z.enum(['auto', 'int8', 'fp16', 'fp32']).default('auto'), {
+    description: 'Weights to serve; auto takes int8 on a CPU where the model has it. A missing file ends the start.',
+  }),
+  modelsDir: setting('modelsDir', text().nullable().default(null), {
+    description: 'Directory with one folder per model.',
+    defaultText: "the package's `models`",
+  }),
+  cacheDir: setting('cacheDir', text().prefault(defaultCacheDir), {
+    description: 'Directory for what is derived from models; must be writable unless it was prepared before.',
+    defaultText: '`~/.cache/trivec`',
+  }),
+  device: setting('device', z.enum(['auto', 'cpu']).default('auto'), {
+    description: 'Where models run.',
+  }),
+  executors: setting('executors', count(0, 256).default(0), {
+    description: 'Executor processes, one thread each; 0 is one per core the process may use.',
+  }),
+  maxBatchTokens: setting('maxBatchTokens', count(1, 1_048_576).default(256), {
+    description: 'Tokens that go to an executor at a time; more is a little faster in bulk, less answers queries sooner.',
+  }),
+  maxBatchItems: setting('maxBatchItems', count(1, 4096).default(16), {
+    description: 'Texts that go to an executor at a time.',
+  }),
+  batchLimit: setting('batchLimit', count(1, 1_000_000).default(2048), {
+    description: 'Most inputs in one call.',
+  }),
+  maxCandidates: setting('maxCandidates', count(1, 1_000_000).default(1024), {
+    description: 'Most passages in one rerank call.',
+  }),
+  maxBatchMembers: setting('maxBatchMembers', count(1, 100_000).default(64), {
+    description: 'Most members of a JSON-RPC array.',
+  }),
+  bodyLimitBytes: setting('bodyLimitBytes', count(1024, 1024 * mebibyte).default(32 * mebibyte), {
+    description: 'Largest body, or line on stdio, in bytes.',
+  }),
+  answerLimitBytes: setting('answerLimitBytes', count(1024, 1024 * mebibyte).default(256 * mebibyte), {
+    description: 'Largest answer of `embed/multi` in bytes, estimated before anything runs.',
+  }),
+  maxQueuedItems: setting('maxQueuedItems', count(1, 10_000_000).default(8192), {
+    description: 'Texts that may wait for a device; beyond it callers are told when to come back.',
+  }),
+  maxQueuedTokens: setting('maxQueuedTokens', count(1, 1_000_000_000).default(1_048_576), {
+    description: 'Tokens that may wait for a device.',
+  }),
+  maxConnections: setting('maxConnections', count(1, 1_000_000).default(20_000), {
+    description: 'Open HTTP connections; further ones are closed at once.',
+  }),
+  maxInFlightFrames: setting('maxInFlightFrames', count(1, 1_000_000).default(1024), {
+    description: 'Frames on stdio that are worked on at a time; reading pauses beyond it.',
+  }),
+  deadlineMs: setting('deadlineMs', count(1, 3_600_000).default(25_000), {
+    description: 'Longest time for one call, in milliseconds; callers may ask for less with `_meta.deadlineMs`.',
+  }),
+  bodyTimeoutMs: setting('bodyTimeoutMs', count(100, 3_600_000).default(60_000), {
+    description: 'Longest time for one upload, in milliseconds.',
+  }),
+  headersTimeoutMs: setting('headersTimeoutMs', count(100, 3_600_000).default(20_000), {
+    description: 'Longest time for the headers of one request, in milliseconds.',
+  }),
+  drainMs: setting('drainMs', count(0, 3_600_000).default(30_000), {
+    description: 'Longest time accepted HTTP work may take after SIGTERM, in milliseconds.',
+  }),
+  runTimeoutMs: setting('runTimeoutMs', count(100, 3_600_000).default(10_000), {
+    description: 'Longest time for one run on a device, in milliseconds; then its executor is replaced.',
+  }),
+  loadTimeoutMs: setting('loadTimeoutMs', count(100, 3_600_000).default(60_000), {
+    description: 'Longest time for an executor to load its models, in milliseconds.',
+  }),
+  reproveIdleMs: setting('reproveIdleMs', count(1000, 3_600_000).default(30_000), {
+    description: 'Idle time after which an executor proves again that it can run, in milliseconds.',
+  }),
+  logLevel: setting('logLevel', z.enum(['debug', 'info', 'warn', 'error']).default('info'), {
+    description: 'Least severe entry that is written to stderr.',
+  }),
+});
+
+/** Settings with every default filled in. */
+export type Settings = Readonly<z.infer<typeof settingsSchema>>;
+
+/** What is known of each setting, in the order of the schema. */
+export const settingsMeta: ReadonlyMap<string, SettingMeta> = meta;
+

@@ -1,0 +1,196 @@
+/** Owns the composition: the only file that constructs the parts of a running service and wires them. */
+import { systemClock, type Clock } from './clock.ts';
+import type { Settings } from './config/settings.ts';
+import { cpuName, usableCores } from './device/cpu.ts';
+import { defaultDeviceLimits } from './device/limits.ts';
+import { createDeviceManager, type DeviceManager } from './device/manager.ts';
+import { placeOnCpu } from './device/placement.ts';
+import type { Engine } from './engine.ts';
+import { isLoopbackHost } from './config/load.ts';
+import { createHttpApp } from './http/app.ts';
+import { listen, type Listener } from './http/listen.ts';
+import { createInfoBuilder, type ServerInfo } from './rpc/capabilities.ts';
+import { createDispatcher, type CallRecord } from './rpc/dispatch.ts';
+import { createFrameService } from './rpc/frames.ts';
+import type { FrameService } from './rpc/service.ts';
+import { createSessionStore, type SessionStore } from './rpc/session.ts';
+import { serveStdio, type StdioServer } from './stdio/serve.ts';
+import type { Readable, Writable } from 'node:stream';
+import { createScheduler, type Scheduler } from './schedule/scheduler.ts';
+import type { Log } from './telemetry/log.ts';
+import { createMetrics, type Metrics } from './telemetry/metrics.ts';
+
+/** Most executors where the cores decide; each holds a copy of the models. */
+const maxAutomaticExecutors = 16;
+
+/** What a service is made from. */
+export interface ServiceParts {
+  readonly settings: Settings;
+  readonly engine: Engine;
+  readonly log: Log;
+  readonly server: ServerInfo;
+  readonly clock?: Clock;
+  readonly random?: () => number;
+}
+
+/** Everything but a transport. */
+export interface Service {
+  readonly frames: FrameService;
+  readonly sessions: SessionStore;
+  readonly devices: DeviceManager;
+  readonly scheduler: Scheduler;
+  readonly metrics: Metrics;
+  /** True once `beginDrain` was called. */
+  readonly isDraining: () => boolean;
+  /** From now on calls that need a device are refused; what was accepted goes on. */
+  beginDrain(): void;
+}
+
+/** A service whose devices have not been started. */
+export function createService(parts: ServiceParts): Service {
+  const { settings, engine, log, server, clock = systemClock, random = Math.random } = parts;
+  const metrics = createMetrics();
+  const devices = createDevices(settings, engine, { clock, random, log, metrics });
+  const scheduler = createScheduler({
+    pool: devices,
+    clock,
+    limits: settings,
+    observer: {
+      onRun({ device, items, tokens, computeMs, queueMs }) {
+        metrics.runs.inc({ device });
+        metrics.runInputs.inc({ device }, items);
+        metrics.runTokens.inc({ device }, tokens);
+        metrics.runSeconds.inc({ device }, computeMs / 1000);
+        metrics.queueWaitSeconds.observe(queueMs / 1000);
+      },
+      onLostRun(lost) {
+        metrics.lostRuns.inc({ kind: lost.kind });
+        log.warn(lost, 'a batch gave no result');
+      },
+      onBadResult({ executorId, modelId, head }) {
+        metrics.nonFiniteResults.inc({ model: modelId, head });
+        log.error({ executorId, modelId, head }, 'a result held a value that is not a number and was refused');
+      },
+    },
+  });
+  let isDraining = false;
+  const info = createInfoBuilder(server, engine.tasks, settings, () => devices.reports());
+  const dispatcher = createDispatcher({
+    tasks: engine.tasks,
+    scheduler,
+    info,
+    clock,
+    limits: { ...settings, maxAnswerBytes: settings.answerLimitBytes },
+    isDraining: () => isDraining,
+    onCall: (record) => {
+      observeCall(record, metrics, log);
+    },
+  });
+  metrics.watch({
+    queuedInputs: () => scheduler.gauges.queuedItems,
+    queuedTokens: () => scheduler.gauges.queuedTokens,
+    queueSeconds: () => scheduler.predictedDrainMs() / 1000,
+    runningInputs: () => scheduler.gauges.runningItems,
+    executorsReady: () => devices.activeCount(),
+    isReady: () => devices.readiness().isReady,
+  });
+  return {
+    frames: createFrameService(dispatcher, settings),
+    sessions: createSessionStore(settings.httpSession),
+    devices,
+    scheduler,
+    metrics,
+    isDraining: () => isDraining,
+    beginDrain() {
+      isDraining = true;
+    },
+  };
+}
+
+/** Longest request head. @unit bytes */
+const headerBytes = 16_384;
+/** Longest time that accepted work may take after the end of stdin. @unit ms */
+const stdioDrainMs = 2000;
+
+/**
+ * Serves over HTTP; answers ping, info and health at once, whatever the state of the devices.
+ * @throws ConfigurationError where the address cannot be bound
+ */
+export function openHttp(service: Service, { settings, log, clock = systemClock }: ServiceParts): Promise<Listener> {
+  const { bodyLimitBytes: bodyBytes, bodyTimeoutMs, headersTimeoutMs, maxConnections } = settings;
+  const app = createHttpApp({
+    service: service.frames,
+    sessions: service.sessions,
+    readiness: () => service.devices.readiness(),
+    metricsText: () => service.metrics.registry.metrics(),
+    limits: { bodyBytes, bodyTimeoutMs },
+    apiKey: settings.apiKey,
+    corsOrigins: settings.corsOrigins,
+    allowedHosts: settings.allowedHosts,
+    isLoopbackBind: isLoopbackHost(settings.host),
+    metricsOpen: settings.metricsOpen,
+    isDraining: service.isDraining,
+    log,
+    onRefused: (reason) => service.metrics.refusedRequests.inc({ reason }),
+    clock,
+  });
+  const limits = { maxConnections, headerBytes, headersTimeoutMs, bodyTimeoutMs };
+  return listen({ app, host: settings.host, port: settings.port, clock, limits });
+}
+
+/** Serves one session over two streams. */
+export function openStdio(
+  service: Service,
+  streams: { input: Readable; output: Writable },
+  { settings, log, clock = systemClock }: ServiceParts,
+): StdioServer {
+  const { bodyLimitBytes: frameBytes, maxInFlightFrames } = settings;
+  const limits = { frameBytes, maxInFlightFrames, drainMs: stdioDrainMs };
+  return serveStdio({ ...streams, service: service.frames, sessions: service.sessions, clock, limits, log });
+}
+
+function createDevices(
+  settings: Settings,
+  engine: Engine,
+  { clock, random, log, metrics }: { clock: Clock; random: () => number; log: Log; metrics: Metrics },
+): DeviceManager {
+  const placement = placeOnCpu(usableCores(), { executors: settings.executors, maxExecutors: maxAutomaticExecutors });
+  log.info(placement, 'placing the models on the CPU');
+  const { runTimeoutMs, loadTimeoutMs, reproveIdleMs } = settings;
+  const { embed, sparseEmbed, multiVector, rerankers } = engine.tasks;
+  const serves = Object.entries({ embed, sparseEmbed, multiVector, rerank: rerankers[0] ?? null });
+  return createDeviceManager({
+    deviceId: 'cpu:0',
+    deviceName: cpuName(),
+    precision: engine.precision,
+    serves: serves.flatMap(([capability, served]) => (served === null ? [] : [capability])),
+    ...placement,
+    launch: engine.launch,
+    models: engine.loads,
+    proofRuns: engine.proofRuns,
+    clock,
+    random,
+    limits: { ...defaultDeviceLimits, runTimeoutMs, loadTimeoutMs, reproveIdleMs },
+    observer: {
+      onMoved(executorId, from, to) {
+        log.debug({ executorId, from, to }, 'executor state');
+      },
+      onProved(executorId, pid, loadMs, proofMs) {
+        const times = { loadMs: Math.round(loadMs), proofMs: Math.round(proofMs) };
+        log.info({ executorId, pid, ...times }, 'an executor has proved itself');
+      },
+      onDied(executorId, reason, restartInMs) {
+        if (restartInMs !== null) metrics.executorRestarts.inc();
+        log.warn({ executorId, reason, restartInMs }, 'an executor is gone');
+      },
+    },
+  });
+}
+
+function observeCall(record: CallRecord, metrics: Metrics, log: Log): void {
+  const { method, outcome, transport, latencyMs, bug } = record;
+  metrics.calls.inc({ method, outcome, transport });
+  metrics.callSeconds.observe({ method }, latencyMs / 1000);
+  if (bug !== null) log.error({ err: bug, method }, 'a call failed because of a bug');
+  else log.debug({ method, outcome, transport, latencyMs }, 'call');
+}
