@@ -1,0 +1,98 @@
+/** What each part of src may import, beside itself and the floor; the direction of a request, read downwards. */
+const protocol = 'executor/protocol.ts';
+const mayImport = {
+  'main.ts': ['cli', 'config'],
+  cli: ['server.ts', 'engine.ts', 'config'],
+  'server.ts': ['engine.ts', 'http', 'stdio', 'rpc', 'schedule', 'device', 'config'],
+  'engine.ts': ['proof.ts', 'task', 'tokenize', 'model', 'device', 'config', protocol],
+  'proof.ts': ['task', 'tokenize', 'model', 'device', 'tensor', protocol],
+  http: ['rpc'],
+  stdio: ['rpc'],
+  // The wire names what lies below it: the report of devices, priorities, encodings, rows.
+  rpc: ['task', 'tensor', 'device/pool.ts', 'schedule/item.ts', 'schedule/scheduler.ts', protocol],
+  task: ['tokenize', 'schedule', 'model', 'tensor', protocol],
+  tokenize: [],
+  schedule: ['device', 'tensor', protocol],
+  device: [protocol],
+  executor: ['tensor'],
+  model: ['kernels', protocol],
+  kernels: [],
+  tensor: [],
+  config: [],
+  telemetry: [],
+  'errors.ts': [],
+  'clock.ts': [],
+};
+const floor = ['errors.ts', 'clock.ts', 'telemetry'];
+const isOfFloor = (part) => floor.includes(part) || part === 'tensor';
+
+/** Packages that are known to one part only. */
+const homes = {
+  hono: '^src/http/',
+  '@hono/node-server': '^src/http/',
+  'onnxruntime-node': '^src/executor/',
+  '@anush008/tokenizers': '^src/tokenize/',
+  '@huggingface/tokenizers': '^src/tokenize/',
+  pino: '^src/telemetry',
+  'prom-client': '^src/telemetry',
+  commander: '^src/(main\\.ts$|cli/)',
+};
+
+const escape = (text) => text.replaceAll('.', '\\.');
+/** `config` is `src/config.ts` or `src/config/`; a name with an extension is that one file. */
+const pathOf = (part) => (part.endsWith('.ts') ? `^src/${escape(part)}$` : `^src/${part}(/|\\.ts$)`);
+
+const directionRules = Object.entries(mayImport).map(([part, targets]) => ({
+  name: `direction-${part.replace('.ts', '')}`,
+  comment: `${part} may import only: ${[...targets, ...(isOfFloor(part) ? [] : floor)].join(', ') || 'nothing'}`,
+  severity: 'error',
+  from: { path: pathOf(part) },
+  to: { path: '^src/', pathNot: [part, ...targets, ...(isOfFloor(part) ? [] : floor)].map(pathOf) },
+}));
+
+const homeRules = Object.entries(homes).map(([name, home]) => ({
+  name: `home-${name.replace('@', '').replace('/', '-')}`,
+  severity: 'error',
+  from: { path: '^src/', pathNot: home },
+  to: { path: `(^|/)node_modules/${name}/` },
+}));
+
+module.exports = {
+  forbidden: [
+    ...directionRules,
+    ...homeRules,
+    {
+      name: 'known-part',
+      comment: 'A new file or folder of src needs its line in this table.',
+      severity: 'error',
+      from: { path: '^src/', pathNot: Object.keys(mayImport).map(pathOf) },
+      to: {},
+    },
+    { name: 'no-cycles', severity: 'error', from: {}, to: { circular: true } },
+    { name: 'no-unresolved', severity: 'error', from: {}, to: { couldNotResolve: true } },
+    {
+      name: 'src-stands-alone',
+      comment: 'What is served imports neither tests, scripts nor development dependencies.',
+      severity: 'error',
+      from: { path: '^src/' },
+      to: { path: '^(test|scripts)/' },
+    },
+    {
+      name: 'no-dev-dependency-in-src',
+      severity: 'error',
+      from: { path: '^src/' },
+      to: { dependencyTypes: ['npm-dev', 'npm-no-pkg', 'npm-unknown'], dependencyTypesNot: ['type-only'] },
+    },
+  ],
+  options: {
+    doNotFollow: { path: 'node_modules' },
+    exclude: { path: '^(dist|models)/' },
+    tsPreCompilationDeps: true,
+    tsConfig: { fileName: 'tsconfig.json' },
+    enhancedResolveOptions: {
+      exportsFields: ['exports'],
+      conditionNames: ['import', 'require', 'node', 'default', 'types'],
+      mainFields: ['module', 'main', 'types'],
+    },
+  },
+};

@@ -1,0 +1,36 @@
+/** Owns the build: TypeScript in `src` to the JavaScript that is served from `dist`. */
+import { execFileSync } from 'node:child_process';
+import { chmodSync, existsSync, rmSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+
+const root = fileURLToPath(new URL('..', import.meta.url));
+const entry = `${root}dist/main.js`;
+
+/**
+ * Writes `dist` with an executable `main.js`; output of earlier builds stays beside it.
+ * @throws Error where the compiler reports a problem; what it could write is there all the same
+ */
+export function compile(options: readonly string[] = []): void {
+  try {
+    execFileSync(
+      process.execPath,
+      [`${root}node_modules/typescript/bin/tsc`, '-p', 'tsconfig.build.json', ...options],
+      {
+        cwd: root,
+        // Standard output may be a protocol's: `npm start -- --stdio` builds first.
+        stdio: ['ignore', 2, 2],
+      },
+    );
+  } finally {
+    if (existsSync(entry)) chmodSync(entry, 0o755);
+  }
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) {
+  rmSync(`${root}dist`, { recursive: true, force: true });
+  try {
+    compile();
+  } catch {
+    process.exitCode = 1;
+  }
+}
