@@ -42,6 +42,7 @@ describe('the start of the real executor', { timeout: processTestTimeoutMs }, ()
       expect(names.filter((name) => !inheritedByFork.test(name)).sort()).toEqual([
         'LANG',
         'MALLOC_ARENA_MAX',
+        'MALLOC_MMAP_THRESHOLD_',
         'MALLOC_TRIM_THRESHOLD_',
       ]);
     },
