@@ -60,11 +60,19 @@ export function loadSettings(sources: SettingSources): LoadedSettings {
 
 function readFile(file: string | null, problems: string[]): [string, unknown][] {
   if (file === null) return [];
+  let text: string;
   let content: unknown;
   try {
-    content = JSON.parse(readFileSync(file, 'utf8'));
+    text = readFileSync(file, 'utf8');
   } catch (error) {
     problems.push(`config file ${file}: ${error instanceof Error ? error.message : String(error)}`);
+    return [];
+  }
+  try {
+    content = JSON.parse(text);
+  } catch {
+    // The parser's message quotes the file, which may hold a key.
+    problems.push(`config file ${file}: is not valid JSON`);
     return [];
   }
   if (typeof content !== 'object' || content === null || Array.isArray(content)) {
@@ -102,7 +110,9 @@ function readEnvironment(
 function contradictions(settings: Settings): string[] {
   const problems: string[] = [];
   if ([settings.embedModel, settings.multiModel, settings.rerankModel].every((model) => model === 'none')) {
-    problems.push('at least one of --embed-model, --multi-model and --rerank-model must be set: RCP needs embed or rerank');
+    problems.push(
+      'at least one of --embed-model, --multi-model and --rerank-model must be set: RCP needs embed or rerank',
+    );
   }
   return problems;
 }

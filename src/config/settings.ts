@@ -96,7 +96,8 @@ export const settingsSchema = z.strictObject({
     description: 'Executor processes, one thread each; 0 is one per core the process may use.',
   }),
   maxBatchTokens: setting('maxBatchTokens', count(1, 1_048_576).default(256), {
-    description: 'Tokens that go to an executor at a time; more is a little faster in bulk, less answers queries sooner.',
+    description:
+      'Tokens that go to an executor at a time; more is a little faster in bulk, less answers queries sooner.',
   }),
   maxBatchItems: setting('maxBatchItems', count(1, 4096).default(16), {
     description: 'Texts that go to an executor at a time.',
@@ -159,4 +160,3 @@ export type Settings = Readonly<z.infer<typeof settingsSchema>>;
 
 /** What is known of each setting, in the order of the schema. */
 export const settingsMeta: ReadonlyMap<string, SettingMeta> = meta;
-

@@ -63,7 +63,7 @@ export interface DevicePool {
   idleCount(): number;
   /** False once no executor is alive or will ever be started again. */
   canServeLater(): boolean;
-  /** Calls `listener` whenever an executor becomes ready, and when `canServeLater` turns false. */
+  /** Calls `listener` whenever an executor has proved itself, and when `canServeLater` turns false. */
   onChange(listener: () => void): void;
   /** A run of this executor gave values that are not numbers; several in a row have it replaced. */
   reportBadResult(executorId: string): void;

@@ -59,7 +59,7 @@ export interface Supervisor {
   executionProvider(): string | null;
 }
 
-/** A slot that has not been started. `onChange` is called when it becomes ready and when it is given up. */
+/** A slot that has not been started. `onChange` is called when it has proved itself and when it is given up. */
 export function createSupervisor(executorId: string, settings: SlotSettings, onChange: () => void): Supervisor {
   const { clock, limits, observer } = settings;
   let state: ExecutorState = 'dead';
@@ -121,6 +121,7 @@ export function createSupervisor(executorId: string, settings: SlotSettings, onC
       observer.onProved(executorId, pid, loadedAtMs - launchedAtMs, provedAtMs - loadedAtMs);
       becomeReady('proved');
       settleStart(null);
+      onChange();
     } catch (error) {
       life.end(messageOf(error));
     }
@@ -137,7 +138,6 @@ export function createSupervisor(executorId: string, settings: SlotSettings, onC
     if (state !== 'ready') return;
     readySinceMs = clock.nowMs();
     schedule(limits.reproveIdleMs, proveAgain);
-    onChange();
   }
 
   function proveAgain(): void {
@@ -147,7 +147,9 @@ export function createSupervisor(executorId: string, settings: SlotSettings, onC
     move('taken');
     prove(life, proof).then(
       () => {
-        if (current === life) becomeReady('finished');
+        if (current !== life) return;
+        becomeReady('finished');
+        onChange();
       },
       (error: unknown) => {
         life.end(messageOf(error));
@@ -197,6 +199,7 @@ export function createSupervisor(executorId: string, settings: SlotSettings, onC
     try {
       return await life.run(batch);
     } finally {
+      // Nobody is told: who ran the batch handles its result first and then looks for more work by itself.
       if (current === life) becomeReady('finished');
     }
   }

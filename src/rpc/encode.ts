@@ -46,9 +46,7 @@ export async function encodeEmbedResult(
   usage: CallUsage,
 ): Promise<Buffer> {
   const writer = new JsonWriter().text('{"vectors":');
-  await writeList(writer, result.vectors, result.dimension, (vector) => {
-    writeVector(writer, vector, form);
-  });
+  await writeList(writer, result.vectors, new Pace(), (vector) => writeVector(writer, vector, form));
   return finish(writer, `,"encoding":"${form.encoding}","dimension":${result.dimension}`, usage);
 }
 
@@ -58,29 +56,23 @@ export async function encodeMultiResult(
   form: VectorForm,
   usage: CallUsage,
 ): Promise<Buffer> {
-  const { dimension, matrices } = result;
   const writer = new JsonWriter().text('{"matrices":');
-  const rowCount = matrices.reduce((sum, matrix) => sum + matrix.values.length / dimension, 0);
-  await writeList(writer, matrices, (rowCount * dimension) / Math.max(1, matrices.length), ({ values }) => {
-    writer.text('[');
-    for (let start = 0; start < values.length; start += dimension) {
-      if (start > 0) writer.text(',');
-      writeVector(writer, values.subarray(start, start + dimension), form);
-    }
-    writer.text(']');
-  });
-  return finish(writer, `,"encoding":"${form.encoding}","dimension":${dimension}`, usage);
+  const pace = new Pace();
+  await writeList(writer, result.matrices, pace, (matrix) =>
+    writeList(writer, rowsOf(matrix), pace, (row) => writeVector(writer, row, form)),
+  );
+  return finish(writer, `,"encoding":"${form.encoding}","dimension":${result.dimension}`, usage);
 }
 
 /** Result of `embed/sparse`. */
 export async function encodeSparseResult(sparse: readonly SparseVector[], usage: CallUsage): Promise<Buffer> {
   const writer = new JsonWriter().text('{"sparse":');
-  const numbers = sparse.reduce((sum, vector) => sum + 2 * vector.values.length, 0);
-  await writeList(writer, sparse, numbers / Math.max(1, sparse.length), ({ indices, values }) => {
+  await writeList(writer, sparse, new Pace(), ({ indices, values }) => {
     writer
       .text(`{"indices":[${indices.join(',')}],"values":`)
       .float32List(values)
       .text('}');
+    return 2 * values.length;
   });
   return finish(writer, '', usage);
 }
@@ -91,26 +83,46 @@ export function encodeRerankResult(scores: readonly number[], order: readonly nu
   return Buffer.from(JSON.stringify({ scores, order, results, usage: roundUsage(usage) }));
 }
 
+/** Counts the numbers written since the last turn of the event loop. */
+class Pace {
+  #numbers = 0;
+
+  /** Counts some more; resolves at once, or after a turn of the event loop when a slice is full. */
+  async wrote(numbers: number): Promise<void> {
+    this.#numbers += numbers;
+    if (this.#numbers < numbersPerSlice) return;
+    this.#numbers = 0;
+    await nextTurn();
+  }
+}
+
+/** Writes `[a,b,…]`; `write` gives how many numbers an element took, or writes a list of its own. */
 async function writeList<T>(
   writer: JsonWriter,
   list: readonly T[],
-  numbersPerElement: number,
-  write: (element: T) => void,
+  pace: Pace,
+  write: (element: T) => number | Promise<void>,
 ): Promise<void> {
-  const perSlice = Math.max(1, Math.floor(numbersPerSlice / Math.max(1, numbersPerElement)));
   writer.text('[');
   for (const [index, element] of list.entries()) {
     if (index > 0) writer.text(',');
-    if (index > 0 && index % perSlice === 0) await nextTurn();
-    write(element);
+    const written = write(element);
+    await (typeof written === 'number' ? pace.wrote(written) : written);
   }
   writer.text(']');
 }
 
-function writeVector(writer: JsonWriter, vector: Float32Array, form: VectorForm): void {
+/** Views of the rows of a matrix. */
+function rowsOf({ values, dimension }: Matrix): Float32Array[] {
+  const starts = Array.from({ length: values.length / dimension }, (_, row) => row * dimension);
+  return starts.map((start) => values.subarray(start, start + dimension));
+}
+
+function writeVector(writer: JsonWriter, vector: Float32Array, form: VectorForm): number {
   if (form.output !== null) writer.text(`[${quantize(vector, form.output).join(',')}]`);
   else if (form.encoding === 'json') writer.float32List(vector);
   else writer.text(`"${toBase64(vector)}"`);
+  return vector.length;
 }
 
 /** Little-endian binary32; every platform Node runs on is little-endian. */

@@ -18,18 +18,16 @@ interface TestCall extends WaitingCall {
 }
 
 function callOf(name: string, key: RunKey, items: readonly { tokens: number; mustRunAlone?: boolean }[]): TestCall {
-  const waiting = items.map(
-    ({ tokens, mustRunAlone = false }, index): Item => ({
-      key,
-      run: { ids: new Int32Array(tokens), typeIds: null, keptRows: null },
-      tokens,
-      index,
-      queuedAtMs: 0,
-      state: 'queued',
-      lostRuns: 0,
-      mustRunAlone,
-    }),
-  );
+  const waiting = items.map(({ tokens, mustRunAlone = false }, index): Item => ({
+    key,
+    run: { ids: new Int32Array(tokens), typeIds: null, keptRows: null },
+    tokens,
+    index,
+    queuedAtMs: 0,
+    state: 'queued',
+    lostRuns: 0,
+    mustRunAlone,
+  }));
   return { name, key, waiting };
 }
 

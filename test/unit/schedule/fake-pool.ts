@@ -43,7 +43,8 @@ const settle = () => new Promise<void>((resolve) => setImmediate(resolve));
 
 /** A pool of idle executors; with `answer` every run ends by itself, in a later turn. */
 export function createFakePool(executors = 1, answer?: (batch: RunBatch) => readonly RunRow[]): FakePool {
-  const state = new Map(Array.from({ length: executors }, (_, at) => [`cpu:0/${at}`, 'ready' as 'ready' | 'busy' | 'dead']));
+  const state = new Map<string, 'ready' | 'busy' | 'dead'>();
+  for (let at = 0; at < executors; at += 1) state.set(`cpu:0/${at}`, 'ready');
   const listeners: (() => void)[] = [];
   const pending: PendingRun[] = [];
   const batches: RunBatch[] = [];

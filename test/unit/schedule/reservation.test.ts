@@ -60,13 +60,14 @@ describe('a reservation', () => {
     const { scheduler, pool } = createRig({ executors: 1 });
     const other = scheduler.admit({ items: 1, tokens: 7 }, 1000);
     const admission = scheduler.admit({ items: 1, tokens: 1 }, 1000);
+    const drainOfBoth = scheduler.predictedDrainMs();
     const running = admission.run({ ...job(1), items: [itemOf(1, 50)] });
     await pool.settle();
+    expect(scheduler.predictedDrainMs()).toBeCloseTo((drainOfBoth * 7) / 8, 9);
     await pool.pending[0]?.succeed();
     await running;
     admission.release();
-    const drainOfOther = scheduler.predictedDrainMs();
-    expect(drainOfOther).toBeGreaterThan(0);
+    expect(scheduler.predictedDrainMs()).toBeGreaterThan(0);
     other.release();
     expect(scheduler.predictedDrainMs()).toBe(0);
   });

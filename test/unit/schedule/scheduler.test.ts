@@ -23,7 +23,10 @@ describe('a call', () => {
     const { start, pool } = createRig();
     const call = start([]);
     await pool.settle();
-    expect(call.settled()).toEqual({ status: 'fulfilled', value: { rows: [], queueMs: 0, computeMs: 0, device: null } });
+    expect(call.settled()).toEqual({
+      status: 'fulfilled',
+      value: { rows: [], queueMs: 0, computeMs: 0, device: null },
+    });
     expect(pool.batches).toHaveLength(0);
   });
 

@@ -112,7 +112,7 @@ export function createFakeScheduler(
       });
     }
     const rows = job.items.map((item, index) => rowOf(item, job, index));
-    for (const _ of rows) job.onItemDone?.();
+    rows.forEach(() => job.onItemDone?.());
     return { rows, queueMs: 2.4, computeMs: 3.6, device: 'cpu:0' };
   };
   return {

@@ -28,7 +28,11 @@ describe.each(methods)('reranking with the method %s', (method) => {
   });
 
   it('orders best first, equal scores by ascending index', async () => {
-    const { order } = await rerank(reranker(method), input('q', ['a', 'b', 'c', 'd']), contextOf(scoring([1, 3, 3, 2])));
+    const { order } = await rerank(
+      reranker(method),
+      input('q', ['a', 'b', 'c', 'd']),
+      contextOf(scoring([1, 3, 3, 2])),
+    );
     expect(order).toEqual([1, 2, 3, 0]);
   });
 
@@ -78,7 +82,10 @@ describe.each(methods)('reranking with the method %s', (method) => {
   it('reports progress over the passages, and passes on the lane', async () => {
     const progress: string[] = [];
     const scheduler = scoring([1, 2]);
-    const context = contextOf(scheduler, { lane: 'bulk', onProgress: (done, total) => progress.push(`${done}/${total}`) });
+    const context = contextOf(scheduler, {
+      lane: 'bulk',
+      onProgress: (done, total) => progress.push(`${done}/${total}`),
+    });
     await rerank(reranker(method), input('q', ['a', 'b']), context);
     expect(progress).toEqual(['1/2', '2/2']);
     expect(scheduler.jobs.every(({ lane }) => lane === 'bulk')).toBe(true);
@@ -87,13 +94,9 @@ describe.each(methods)('reranking with the method %s', (method) => {
 
 describe('a cross-encoder', () => {
   it('gives sigmoid of the logit, once, and sorts by the logit', async () => {
-    const logits = [18, 25, 40, 39, -6];
-    const result = await rerank(
-      reranker('cross-encoder'),
-      input('q', logits.map(String)),
-      contextOf(scoring(logits)),
-    );
-    expect(result.order).toEqual([2, 3, 1, 0, 4]);
+    const logits = [18, 25, 39, 40, -6];
+    const result = await rerank(reranker('cross-encoder'), input('q', logits.map(String)), contextOf(scoring(logits)));
+    expect(result.order).toEqual([3, 2, 1, 0, 4]);
     for (const [at, logit] of logits.entries()) expect(result.scores[at]).toBeCloseTo(1 / (1 + Math.exp(-logit)), 12);
     expect(result.scores[4]).toBeCloseTo(0.0025, 4);
   });
