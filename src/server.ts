@@ -50,7 +50,8 @@ export interface Service {
 export function createService(parts: ServiceParts): Service {
   const { settings, engine, log, server, clock = systemClock, random = Math.random } = parts;
   const metrics = createMetrics();
-  const devices = createDevices(settings, engine, { clock, random, log, metrics });
+  let isDraining = false;
+  const devices = createDevices(settings, engine, { clock, random, log, metrics, isDraining: () => isDraining });
   const scheduler = createScheduler({
     pool: devices,
     clock,
@@ -73,7 +74,6 @@ export function createService(parts: ServiceParts): Service {
       },
     },
   });
-  let isDraining = false;
   const info = createInfoBuilder(server, engine.tasks, settings, () => devices.reports());
   const dispatcher = createDispatcher({
     tasks: engine.tasks,
@@ -152,8 +152,9 @@ export function openStdio(
 function createDevices(
   settings: Settings,
   engine: Engine,
-  { clock, random, log, metrics }: { clock: Clock; random: () => number; log: Log; metrics: Metrics },
+  parts: { clock: Clock; random: () => number; log: Log; metrics: Metrics; isDraining: () => boolean },
 ): DeviceManager {
+  const { clock, random, log, metrics, isDraining } = parts;
   const placement = placeOnCpu(usableCores(), { executors: settings.executors, maxExecutors: maxAutomaticExecutors });
   log.info(placement, 'placing the models on the CPU');
   const { runTimeoutMs, loadTimeoutMs, reproveIdleMs } = settings;
@@ -181,7 +182,7 @@ function createDevices(
       },
       onDied(executorId, reason, restartInMs) {
         if (restartInMs !== null) metrics.executorRestarts.inc();
-        log.warn({ executorId, reason, restartInMs }, 'an executor is gone');
+        log[isDraining() ? 'info' : 'warn']({ executorId, reason, restartInMs }, 'an executor is gone');
       },
     },
   });

@@ -10,7 +10,9 @@ interface GoldenText {
 }
 
 function goldenTexts(file: string): GoldenText[] {
-  const [, ...lines] = readFileSync(new URL(`data/${file}`, import.meta.url), 'utf8').trim().split('\n');
+  const [, ...lines] = readFileSync(new URL(`data/${file}`, import.meta.url), 'utf8')
+    .trim()
+    .split('\n');
   return lines.map((line) => JSON.parse(line) as GoldenText);
 }
 

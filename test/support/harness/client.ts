@@ -52,7 +52,7 @@ export function createFrameRecord(): FrameRecord {
   const judge = (frame: unknown) => {
     if (typeof frame !== 'object' || frame === null) return;
     const { id, method, result } = frame as { id?: unknown; method?: unknown; result?: unknown };
-    if (method !== undefined && !hasOptedIn) problems.push(`${String(method)} came unasked`);
+    if (method !== undefined && !hasOptedIn) problems.push('a notification came unasked');
     if (method !== undefined && id !== undefined) problems.push('a notification has an id');
     const [asked, ...others] = methods.get(JSON.stringify(id)) ?? [];
     if (result !== undefined && asked !== undefined && others.length === 0) {

@@ -15,7 +15,8 @@ const isResultFor = ajv.compile({ $ref: `${schema.$id}#/$defs/ResultFor` });
 
 /** Every code that this server may answer with. */
 const codes: ReadonlySet<number> = new Set([
-  -32700, -32600, -32602, -32603, -32001, -32002, -32003, -32004, -32005, -32006, -32010, -32011, -32012, -32013, -32014,
+  -32700, -32600, -32602, -32603, -32001, -32002, -32003, -32004, -32005, -32006, -32010, -32011, -32012, -32013,
+  -32014,
 ]);
 
 /** What is wrong with one text of the server; nothing where it is a frame, or an array of them. */
@@ -37,9 +38,11 @@ function memberProblems(frame: unknown): string[] {
   const { error, result } = frame as { error?: { code?: unknown; message?: unknown }; result?: unknown };
   const problems: string[] = [];
   if (error !== undefined) {
-    if (typeof error.code !== 'number' || !codes.has(error.code)) problems.push(`code ${String(error.code)} is not RCP's`);
+    if (typeof error.code !== 'number' || !codes.has(error.code))
+      problems.push(`code ${String(error.code)} is not RCP's`);
     if (typeof error.message !== 'string' || error.message === '') problems.push('an error has no message');
-    if (/\bat .+:\d+:\d+|\/src\/|\/dist\//.test(JSON.stringify(error))) problems.push('an error shows a stack or a path');
+    if (/\bat .+:\d+:\d+|\/src\/|\/dist\//.test(JSON.stringify(error)))
+      problems.push('an error shows a stack or a path');
   }
   if (!isFinite(error) || !isFinite(result)) problems.push('it holds null or a number that is not finite');
   return problems;
@@ -49,7 +52,9 @@ function memberProblems(frame: unknown): string[] {
 function isFinite(value: unknown): boolean {
   if (value === null) return false;
   if (typeof value === 'number') return Number.isFinite(value);
-  return typeof value !== 'object' || Object.entries(value).every(([name, member]) => name === 'nonce' || isFinite(member));
+  return (
+    typeof value !== 'object' || Object.entries(value).every(([name, member]) => name === 'nonce' || isFinite(member))
+  );
 }
 
 /** What is wrong with the result of a method by the schema's table of results. */

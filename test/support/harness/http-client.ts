@@ -56,12 +56,16 @@ export async function openHttpClient(server: TestServer): Promise<HttpClient> {
       record.sent(body);
       const bytes = Buffer.from(body);
       const all = { 'Content-Type': 'application/json', 'Content-Length': String(bytes.length), ...headers };
-      const sent = Object.entries(all).filter((entry): entry is [string, string] => entry[1] !== null);
+      const sent = Object.entries(all).filter((entry): entry is [string, string] => typeof entry[1] === 'string');
       const outgoing = httpRequest({ host: '127.0.0.1', port, method, path, agent }, (incoming) => {
         const chunks: Buffer[] = [];
         incoming.on('data', (chunk: Buffer) => chunks.push(chunk));
         incoming.on('end', () => {
-          const answer = { status: incoming.statusCode ?? 0, headers: incoming.headers, body: Buffer.concat(chunks).toString() };
+          const answer = {
+            status: incoming.statusCode ?? 0,
+            headers: incoming.headers,
+            body: Buffer.concat(chunks).toString(),
+          };
           judge(answer);
           resolve(answer);
         });
@@ -80,10 +84,12 @@ export async function openHttpClient(server: TestServer): Promise<HttpClient> {
       return;
     }
     if (headers['transfer-encoding'] !== undefined) record.blame('a buffered answer is chunked');
-    if (status !== 204 && headers['content-length'] !== String(Buffer.byteLength(body))) record.blame('no Content-Length');
+    if (status !== 204 && headers['content-length'] !== String(Buffer.byteLength(body)))
+      record.blame('no Content-Length');
     if (status >= 500 || (status >= 300 && status < 400)) record.blame(`status ${status}`);
     if (body === '' || !String(headers['content-type']).includes('json')) return;
-    if (headers['content-type'] !== 'application/json') record.blame(`Content-Type ${headers['content-type'] ?? 'none'}`);
+    if (headers['content-type'] !== 'application/json')
+      record.blame(`Content-Type ${headers['content-type'] ?? 'none'}`);
     record.received(body);
   };
 

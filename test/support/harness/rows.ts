@@ -63,6 +63,9 @@ export async function answers(client: RcpClient, frame: string | Buffer, expecte
 }
 
 /** Asks each frame in turn. */
-export async function answersEach(client: RcpClient, table: readonly (readonly [string | Buffer, object])[]): Promise<void> {
+export async function answersEach(
+  client: RcpClient,
+  table: readonly (readonly [string | Buffer, object])[],
+): Promise<void> {
   for (const [frame, expected] of table) await answers(client, frame, expected);
 }

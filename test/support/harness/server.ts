@@ -16,7 +16,7 @@ export interface TestServer {
   logText(): string;
   /** The one HTTP listener of this server, opened when it is first asked for. */
   listener(): Promise<Listener>;
-  /** Resolves when so many texts run and wait. */
+  /** Resolves when so many texts run and wait; they keep doing so where the running one is `hold`. */
   untilBusy(runningItems: number, queuedItems: number): Promise<void>;
   close(): Promise<void>;
 }

@@ -107,8 +107,8 @@ export function openStdioClient(server: TestServer): StdioClient {
     ask,
     async tell(frame) {
       write(Buffer.concat([Buffer.from(frame), Buffer.from('\n')]));
-      // What this call's answer does not overtake has not been answered.
-      await ask(embedding(`sentinel-${(sentinels += 1)}`, 'sentinel'));
+      // Whatever is answered at all is answered before this call, or at the latest before the session ends.
+      await ask(embedding(`sentinel-${(sentinels += 1)}`));
       const [problem] = record.problems;
       if (problem !== undefined) throw new Error(problem);
     },
