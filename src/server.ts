@@ -8,6 +8,7 @@ import { placeOnCpu } from './device/placement.ts';
 import type { Engine } from './engine.ts';
 import { isLoopbackHost } from './config/load.ts';
 import { createHttpApp } from './http/app.ts';
+import { createUploadBudget } from './http/upload-budget.ts';
 import { listen, type Listener } from './http/listen.ts';
 import { createInfoBuilder, type ServerInfo } from './rpc/capabilities.ts';
 import { createDispatcher, type CallRecord } from './rpc/dispatch.ts';
@@ -124,6 +125,7 @@ export function openHttp(service: Service, { settings, log, clock = systemClock 
     readiness: () => service.devices.readiness(),
     metricsText: () => service.metrics.registry.metrics(),
     limits: { bodyBytes, bodyTimeoutMs },
+    uploads: createUploadBudget(settings.maxBufferedBytes),
     apiKey: settings.apiKey,
     corsOrigins: settings.corsOrigins,
     allowedHosts: settings.allowedHosts,

@@ -109,6 +109,9 @@ function readEnvironment(
 
 function contradictions(settings: Settings): string[] {
   const problems: string[] = [];
+  if (settings.maxBufferedBytes < settings.bodyLimitBytes) {
+    problems.push('--max-buffered-bytes must not be below --body-limit-bytes: no body of that size would ever fit');
+  }
   if ([settings.embedModel, settings.multiModel, settings.rerankModel].every((model) => model === 'none')) {
     problems.push(
       'at least one of --embed-model, --multi-model and --rerank-model must be set: RCP needs embed or rerank',

@@ -3,6 +3,7 @@ import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { z } from 'zod';
 import { environment } from './environment.ts';
+import { isHubOffline } from './hub.ts';
 
 /** Everything about one setting that is not its value. */
 export interface SettingMeta {
@@ -67,7 +68,9 @@ export const settingsSchema = z.strictObject({
     description: 'Answer /metrics without the key.',
   }),
   embedModel: setting('embedModel', text().default('all-MiniLM-L6-v2'), {
-    description: 'Folder, or name of a folder in the models directory, that serves `embed`; none turns it off.',
+    description:
+      'Model that serves `embed`: a folder, the name of one in the models directory, or org/name[@revision] on the ' +
+      'Hugging Face hub; none turns it off.',
   }),
   sparseModel: setting('sparseModel', text().default('splade-tiny'), {
     description: 'The same for `embed/sparse`.',
@@ -89,6 +92,14 @@ export const settingsSchema = z.strictObject({
     description: 'Directory for what is derived from models; must be writable unless it was prepared before.',
     defaultText: '`~/.cache/trivec`',
   }),
+  offline: setting(
+    'offline',
+    flag().prefault(() => isHubOffline(environment)),
+    {
+      description: 'Never get a model from the hub; one that is in its cache is used.',
+      defaultText: '`HF_HUB_OFFLINE`, else false',
+    },
+  ),
   device: setting('device', z.enum(['auto', 'cpu']).default('auto'), {
     description: 'Where models run.',
   }),
@@ -113,6 +124,9 @@ export const settingsSchema = z.strictObject({
   }),
   bodyLimitBytes: setting('bodyLimitBytes', count(1024, 1024 * mebibyte).default(32 * mebibyte), {
     description: 'Largest body, or line on stdio, in bytes.',
+  }),
+  maxBufferedBytes: setting('maxBufferedBytes', count(1024, 1024 * 1024 * mebibyte).default(512 * mebibyte), {
+    description: 'Bytes of bodies that all HTTP callers together may have in memory; beyond it they are told to wait.',
   }),
   answerLimitBytes: setting('answerLimitBytes', count(1024, 1024 * mebibyte).default(256 * mebibyte), {
     description: 'Largest answer of `embed/multi` in bytes, estimated before anything runs.',

@@ -16,7 +16,10 @@ import { createRcpRoute, unauthorizedAnswer } from './rcp-route.ts';
 import { refuse } from './refuse.ts';
 
 /** What the HTTP side of the server is made of. */
-export interface HttpAppOptions extends Pick<RcpRouteOptions, 'service' | 'sessions' | 'limits' | 'isDraining'> {
+export interface HttpAppOptions extends Pick<
+  RcpRouteOptions,
+  'service' | 'sessions' | 'limits' | 'uploads' | 'isDraining'
+> {
   readonly readiness: () => Readiness;
   /** All metrics in the Prometheus text format. */
   readonly metricsText: () => string | Promise<string>;

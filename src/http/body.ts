@@ -10,12 +10,15 @@ export interface BodyLimits {
   readonly keptBytes: number;
   /** Time from the head of the request to the last byte of its body. @unit ms */
   readonly timeoutMs: number;
+  /** Claims memory for what is kept; false where there is none. */
+  readonly claim: (bytes: number) => boolean;
 }
 
-/** What became of a body; in the first two cases it has been read to its end, unless it passed the drain bound. */
+/** What became of a body; in the first three cases it has been read to its end, unless it passed the drain bound. */
 export type BodyOutcome =
   | { readonly kind: 'complete'; readonly bytes: Buffer }
   | { readonly kind: 'tooLarge' }
+  | { readonly kind: 'crowded' }
   | { readonly kind: 'timedOut' }
   | { readonly kind: 'gone' };
 
@@ -32,12 +35,15 @@ export function readBody(incoming: IncomingMessage, limits: BodyLimits, clock: C
     let isTooLarge = Number(incoming.headers['content-length'] ?? 0) > limits.maxBytes;
     let kept = Buffer.alloc(0);
     let keptLength = 0;
+    let isCrowded = false;
 
     // One growing buffer: a list of one-byte chunks would cost a hundred times what it holds.
     const keep = (chunk: Buffer) => {
       const part = chunk.subarray(0, Math.max(0, limits.keptBytes - keptLength));
       if (keptLength + part.length > kept.length) {
         const size = Math.min(limits.keptBytes, Math.max(keptLength + part.length, 2 * kept.length));
+        isCrowded = !limits.claim(size - kept.length);
+        if (isCrowded) return;
         const grown = Buffer.allocUnsafe(size);
         kept.copy(grown, 0, 0, keptLength);
         kept = grown;
@@ -54,15 +60,15 @@ export function readBody(incoming: IncomingMessage, limits: BodyLimits, clock: C
     const onData = (chunk: Buffer) => {
       totalBytes += chunk.length;
       isTooLarge ||= totalBytes > limits.maxBytes;
-      if (!isTooLarge) {
-        keep(chunk);
-        return;
-      }
+      if (!isTooLarge && !isCrowded) keep(chunk);
+      if (!isTooLarge && !isCrowded) return;
       kept = Buffer.alloc(0);
       if (totalBytes > maxDrainBytes(limits.maxBytes)) settle({ kind: 'tooLarge' });
     };
     const onEnd = () => {
-      settle(isTooLarge ? { kind: 'tooLarge' } : { kind: 'complete', bytes: kept.subarray(0, keptLength) });
+      if (isTooLarge) settle({ kind: 'tooLarge' });
+      else if (isCrowded) settle({ kind: 'crowded' });
+      else settle({ kind: 'complete', bytes: kept.subarray(0, keptLength) });
     };
     const onClose = () => {
       settle({ kind: 'gone' });

@@ -9,6 +9,7 @@ import type { Answer } from './answer.ts';
 import { answerOf, writeAnswer } from './answer.ts';
 import type { KeyCheck } from './auth.ts';
 import type { BodyOutcome } from './body.ts';
+import type { UploadBudget } from './upload-budget.ts';
 import { decodeBody, isEncoded, readBody } from './body.ts';
 import { watchConnection } from './disconnect.ts';
 import type { AccessPolicy } from './origin.ts';
@@ -19,13 +20,23 @@ import { createEventStream } from './sse.ts';
 
 /** Why a request was turned away before any of it was understood; a label for metrics. */
 export type RefusalReason =
-  'method' | 'host' | 'origin' | 'encoding' | 'timeout' | 'tooLarge' | 'unauthorized' | 'draining' | 'notUtf8';
+  | 'method'
+  | 'host'
+  | 'origin'
+  | 'encoding'
+  | 'timeout'
+  | 'tooLarge'
+  | 'crowded'
+  | 'unauthorized'
+  | 'draining'
+  | 'notUtf8';
 
 /** What handling a request needs. */
 export interface RcpRouteOptions {
   readonly service: FrameService;
   readonly sessions: Pick<SessionStore, 'ofHttp'>;
   readonly limits: UploadLimits;
+  readonly uploads: UploadBudget;
   readonly policy: AccessPolicy;
   readonly hasKey: KeyCheck;
   readonly isDraining: () => boolean;
@@ -57,6 +68,9 @@ interface RcpCall {
 const closing: OutgoingHttpHeaders = { Connection: 'close' };
 const allow: OutgoingHttpHeaders = { Allow: 'POST, OPTIONS' };
 
+/** When a caller that found no memory for its body should come back. @unit ms */
+const crowdedRetryAfterMs = 1000;
+
 /** The 401 of a caller without the key, with the body that known clients read. */
 export function unauthorizedAnswer(service: FrameService, rawId: string | null): Answer {
   const reply = service.refuse('unauthorized', 'The bearer key is missing or wrong', rawId);
@@ -82,6 +96,10 @@ export function createRcpRoute(options: RcpRouteOptions): RcpRoute {
   const outcomeOf = (body: BodyOutcome, hasKey: boolean, isDraining: boolean): Outcome | null => {
     if (body.kind === 'gone') return null;
     if (body.kind === 'timedOut') return { refused: 'timeout', answer: { status: 408, headers: closing } };
+    if (body.kind === 'crowded') {
+      const message = 'The bodies of other callers fill the memory for uploads; try again later';
+      return { refused: 'crowded', reply: service.refuse('overloaded', message, null, crowdedRetryAfterMs) };
+    }
     if (body.kind === 'tooLarge') {
       const message = `The body is over ${String(limits.bodyBytes)} bytes`;
       return { refused: 'tooLarge', reply: service.refuse('tooLarge', message, null) };
@@ -147,15 +165,19 @@ export function createRcpRoute(options: RcpRouteOptions): RcpRoute {
     const isDraining = options.isDraining();
     const hasKey = options.hasKey(incoming.headers.authorization);
     const connection = watchConnection(incoming.socket);
+    const share = options.uploads.open();
     try {
       const { bodyBytes: maxBytes, bodyTimeoutMs: timeoutMs } = limits;
       const keptBytes = hasKey ? maxBytes : Math.min(maxBytes, maxIdSearchBytes);
-      const body = await readBody(incoming, { maxBytes, keptBytes, timeoutMs }, clock);
+      const claim = (bytes: number) => share.claim(bytes);
+      const body = await readBody(incoming, { maxBytes, keptBytes, timeoutMs, claim }, clock);
       const outcome = outcomeOf(body, hasKey, isDraining);
       if (outcome === null) return;
       if (body.kind === 'tooLarge') outgoing.setHeader('Connection', 'close');
       await respond({ incoming, outgoing, pathMethod, signal: connection.signal }, outcome);
     } finally {
+      // Held until the answer is written: the texts of a call that waits are as large as its body.
+      share.release();
       connection.release();
     }
   };

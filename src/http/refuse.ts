@@ -25,7 +25,7 @@ export async function refuse(
 ): Promise<void> {
   const { incoming, outgoing } = request;
   const { bodyBytes: maxBytes, bodyTimeoutMs: timeoutMs } = limits;
-  const body = await readBody(incoming, { maxBytes, keptBytes: 0, timeoutMs }, clock);
+  const body = await readBody(incoming, { maxBytes, keptBytes: 0, timeoutMs, claim: () => true }, clock);
   const isWhole = body.kind === 'complete';
   writeAnswer(outgoing, isWhole ? answer : { ...answer, headers: { ...answer.headers, Connection: 'close' } });
 }

@@ -38,7 +38,10 @@ export function createFrameService(dispatcher: Dispatcher, limits: { maxBatchMem
           return handleBatch(frame.members, context);
       }
     },
-    refuse: (errorName, message, rawId) => refuse(new ServiceError(errorName, message), rawId ?? 'null'),
+    refuse(errorName, message, rawId, retryAfterMs) {
+      const reply = refuse(new ServiceError(errorName, message, { retryAfterMs }), rawId ?? 'null');
+      return { ...reply, retryAfterMs: retryAfterMs ?? null };
+    },
     wantsProgress(text) {
       // A cheap look first: most frames name no token at all.
       if (!text.includes('"progressToken"')) return false;

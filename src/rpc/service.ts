@@ -33,7 +33,7 @@ export interface FrameService {
   /** Answers one frame; never rejects. */
   handleText(text: string, context: FrameContext): Promise<Reply>;
   /** Answer for a frame that never became text. */
-  refuse(errorName: ErrorName, message: string, rawId: string | null): Reply;
+  refuse(errorName: ErrorName, message: string, rawId: string | null, retryAfterMs?: number): Reply;
   /** True when the text is a single request with a progress token. */
   wantsProgress(text: string): boolean;
 }

@@ -32,13 +32,14 @@ export function createFakeService(): FakeService {
       for (const waiter of waiters) if (service.calls.length >= waiter.count) waiter.resolve();
       return await service.handle(text, context);
     },
-    refuse: (errorName, message, rawId) =>
+    refuse: (errorName, message, rawId, retryAfterMs) =>
       reply(
         `{"jsonrpc":"2.0","id":${rawId ?? 'null'},"error":${JSON.stringify({
           code: errorCatalogue[errorName].code,
           message,
-          data: { retryable: errorCatalogue[errorName].retryable },
+          data: { retryable: errorCatalogue[errorName].retryable, retryAfterMs },
         })}}`,
+        { retryAfterMs: retryAfterMs ?? null },
       ),
     wantsProgress: (text) => text.includes('progressToken'),
     received: (count) =>

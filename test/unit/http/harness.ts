@@ -1,6 +1,7 @@
 /** Owns a real listener with a fake service behind it, and a client that sees bytes. */
 import { connect, type Socket } from 'node:net';
 import { createHttpApp, type HttpAppOptions } from '../../../src/http/app.ts';
+import { createUploadBudget } from '../../../src/http/upload-budget.ts';
 import { listen, type Listener, type ListenOptions } from '../../../src/http/listen.ts';
 import type { RefusalReason } from '../../../src/http/rcp-route.ts';
 import { createFakeClock, type FakeClock } from '../../support/fake-clock.ts';
@@ -124,6 +125,7 @@ export async function startHarness(
     readiness: () => ({ isReady: true, reasons: [] }),
     metricsText: () => 'trivec_up 1\n',
     limits: { bodyBytes, bodyTimeoutMs: 10_000 },
+    uploads: createUploadBudget(1_000_000),
     apiKey: null,
     corsOrigins: [],
     allowedHosts: null,

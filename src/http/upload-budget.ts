@@ -1,0 +1,44 @@
+/** Owns the bound on the bodies that all requests together keep in memory. */
+
+/** The bytes that one request holds of the common budget. */
+export interface UploadShare {
+  /** Claims more; false, and nothing claimed, where the budget does not have them. */
+  claim(bytes: number): boolean;
+  /** Gives everything back; the share claims no more afterwards. */
+  release(): void;
+}
+
+/** A budget that requests take shares of. */
+export interface UploadBudget {
+  open(): UploadShare;
+}
+
+/**
+ * Bytes that every request may hold beside the budget, so that a ping is answered however full it is.
+ * @unit bytes
+ */
+export const freeUploadBytes = 4096;
+
+/** A budget of `maxBytes` for all requests together. */
+export function createUploadBudget(maxBytes: number): UploadBudget {
+  let claimedBytes = 0;
+  return {
+    open() {
+      let heldBytes = 0;
+      return {
+        claim(bytes) {
+          const before = Math.max(0, heldBytes - freeUploadBytes);
+          const after = Math.max(0, heldBytes + bytes - freeUploadBytes);
+          if (claimedBytes + after - before > maxBytes) return false;
+          claimedBytes += after - before;
+          heldBytes += bytes;
+          return true;
+        },
+        release() {
+          claimedBytes -= Math.max(0, heldBytes - freeUploadBytes);
+          heldBytes = 0;
+        },
+      };
+    },
+  };
+}
