@@ -2,7 +2,7 @@
 const protocol = 'executor/protocol.ts';
 const mayImport = {
   'main.ts': ['cli', 'config'],
-  cli: ['server.ts', 'engine.ts', 'config'],
+  cli: ['server.ts', 'engine.ts', 'model', 'config'],
   'server.ts': ['engine.ts', 'http', 'stdio', 'rpc', 'schedule', 'device', 'config'],
   'engine.ts': ['proof.ts', 'task', 'tokenize', 'model', 'device', 'config', protocol],
   'proof.ts': ['task', 'tokenize', 'model', 'device', 'tensor', protocol],
@@ -36,6 +36,9 @@ const homes = {
   pino: '^src/telemetry',
   'prom-client': '^src/telemetry',
   commander: '^src/(main\\.ts$|cli/)',
+  'http-proxy-agent': '^src/model/hub/',
+  'https-proxy-agent': '^src/model/hub/',
+  listr2: '^src/cli/',
 };
 
 const escape = (text) => text.replaceAll('.', '\\.');

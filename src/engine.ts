@@ -1,17 +1,21 @@
 /** Owns opening the models: folders to tasks, loads and proofs, everything a server needs to start executors. */
-import { fileURLToPath } from 'node:url';
+import { environment } from './config/environment.ts';
+import { readHubSettings } from './config/hub.ts';
 import type { Settings } from './config/settings.ts';
 import { forkExecutor, type LaunchExecutor } from './device/channel.ts';
 import type { ProofRun } from './device/proof.ts';
 import { ConfigurationError } from './errors.ts';
 import type { ModelLoad } from './executor/protocol.ts';
+import { bundledModelsDir } from './model/bundled.ts';
 import { identityOf, type ModelManifest } from './model/manifest.ts';
 import { prepareModels } from './model/prepare.ts';
-import { resolveModels, type ServedModels } from './model/registry.ts';
+import { resolveModels, type LocateModel, type ServedModels } from './model/registry.ts';
 import { proofRunsOf } from './proof.ts';
 import type { Reranker, ServedModel, ServedTasks } from './task/context.ts';
 import { loadTokenizer } from './tokenize/load.ts';
 import type { TextTokenizer } from './tokenize/tokenizer.ts';
+
+export { bundledModelsDir };
 
 /** What runs the models; tests bring one of their own. */
 export interface Engine {
@@ -23,9 +27,6 @@ export interface Engine {
   readonly precision: string;
 }
 
-/** Models that come with the package. */
-export const bundledModelsDir = fileURLToPath(new URL('../models', import.meta.url));
-
 /**
  * Opens every configured model, without running one yet.
  * @throws ConfigurationError that names every problem
@@ -35,7 +36,10 @@ export async function openEngine(
   executorEntry: string,
   warn: (message: string) => void,
 ): Promise<Engine> {
-  const models = await resolveModels({ ...settings, modelsDir: settings.modelsDir ?? bundledModelsDir });
+  const models = await resolveModels(
+    { ...settings, modelsDir: settings.modelsDir ?? bundledModelsDir },
+    locateWith(settings, warn),
+  );
   const loads = await prepareModels(models.all, settings.cacheDir);
   const tokenizers = new Map<string, TextTokenizer>();
   const proofRuns: ProofRun[] = [];
@@ -50,6 +54,18 @@ export async function openEngine(
     proofRuns,
     launch: forkExecutor(executorEntry),
     precision: [...new Set(models.all.map((model) => model.precision))].join('+'),
+  };
+}
+
+/** Finds models on the hub. Loaded with the first such name: most starts need no downloader and none of its settings. */
+function locateWith({ offline, precision }: Settings, report: (message: string) => void): LocateModel {
+  let locator: Promise<LocateModel> | null = null;
+  return async (setting) => {
+    locator ??= import('./model/hub/locate.ts').then(({ createLocator, openHub }) => {
+      const { cacheDir, ...connection } = readHubSettings(environment);
+      return createLocator({ hub: openHub({ connection, cacheDir, report }), isOffline: offline, wanted: precision });
+    });
+    return (await locator)(setting);
   };
 }
 

@@ -2,7 +2,7 @@
 import { Command, Option } from 'commander';
 import { flagOf } from '../config/names.ts';
 import { describeSettings } from '../config/describe.ts';
-import { serve } from './serve.ts';
+import { addModelCommands } from './models.ts';
 
 /** The `trivec` program. `serve` is the command where none is named. */
 export function createProgram(version: string): Command {
@@ -18,6 +18,8 @@ export function createProgram(version: string): Command {
     .option('--print-config', 'print the settings in force as JSON and exit')
     .option('--prepare-only', 'write what is derived from the models to the cache directory and exit')
     .action(async (flags: Record<string, unknown>) => {
+      // The server is large: the other commands do not carry it.
+      const { serve } = await import('./serve.ts');
       await serve(flags, version);
     });
   for (const { key, valueText, description, defaultText } of describeSettings()) {
@@ -25,5 +27,6 @@ export function createProgram(version: string): Command {
     const flag = valueText === null ? `${flagOf(key)} [true|false]` : `${flagOf(key)} <${valueText}>`;
     command.addOption(new Option(flag, `${description} (default: ${defaultText})`).preset('true'));
   }
+  addModelCommands(program);
   return program;
 }

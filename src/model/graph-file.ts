@@ -12,7 +12,7 @@ import { fileErrorCode } from './json-file.ts';
 import type { Precision } from './manifest.ts';
 
 /** Graph files inside a model's folder, the preferred one first. */
-const candidates: readonly { readonly path: string; readonly precision: Precision }[] = [
+export const graphCandidates: readonly { readonly path: string; readonly precision: Precision }[] = [
   { path: 'onnx/model_int8.onnx', precision: 'int8' },
   { path: 'onnx/model_quantized.onnx', precision: 'int8' },
   { path: 'onnx/model_fp16.onnx', precision: 'fp16' },
@@ -62,7 +62,7 @@ export async function readGraph(path: string): Promise<GraphDescription> {
 }
 
 async function choose(folder: string, wanted: Precision | 'auto') {
-  const allowed = candidates.filter(({ precision }) => wanted === 'auto' || precision === wanted);
+  const allowed = graphCandidates.filter(({ precision }) => wanted === 'auto' || precision === wanted);
   for (const { path, precision } of allowed) {
     const bytes = await sizeOf(join(folder, path));
     if (bytes !== null) return { path, precision, bytes };

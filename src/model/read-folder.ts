@@ -47,15 +47,15 @@ function checkFit(
 }
 
 /**
- * The manifest of the model in `folder` for these uses.
+ * The manifest of the model in `folder` for these uses, known as `modelId`.
  * @throws ConfigurationError with everything that keeps it from being served
  */
 export async function readModelFolder(
   folder: string,
   uses: readonly ModelUse[],
   precision: Precision | 'auto',
+  modelId: string = basename(folder),
 ): Promise<ModelManifest> {
-  const modelId = basename(folder);
   const reads = [readFolderConfig(folder), readModules(folder), readCatalogEntry(folder)] as const;
   await gather<unknown>(reads);
   const [config, modules, catalog] = await Promise.all(reads);

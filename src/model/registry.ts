@@ -8,7 +8,7 @@ import { readModelFolder } from './read-folder.ts';
 import { useRules } from './role.ts';
 import type { ModelUse } from './role.ts';
 
-/** The settings that name models: a folder, the name of one in `modelsDir`, or `none`. */
+/** The settings that name models: a folder, the name of one in `modelsDir`, a name on the hub, or `none`. */
 export interface ModelSettings {
   readonly modelsDir: string;
   readonly embedModel: string;
@@ -27,6 +27,18 @@ export interface ServedModels {
   readonly rerank: ModelManifest | null;
   /** Each model once. */
   readonly all: readonly ModelManifest[];
+}
+
+/**
+ * The folder of the model with this name, got first if need be; null where the setting is not such a name.
+ * Rejects with a ConfigurationError where it cannot be got.
+ */
+export type LocateModel = (setting: string) => Promise<string | null>;
+
+/** A model's folder, and the name it is known by. */
+interface FoundModel {
+  readonly folder: string;
+  readonly modelId: string;
 }
 
 /** The setting that turns a use off. */
@@ -49,28 +61,47 @@ async function isFolder(path: string): Promise<boolean> {
   }
 }
 
+/** Says of the hub's refusal that there is no folder of that name either: the setting may have meant one. */
+const refuseAs =
+  (missing: string) =>
+  (error: unknown): never => {
+    if (!(error instanceof ConfigurationError)) throw error;
+    throw new ConfigurationError(error.problems.map((problem) => `${missing}, and on the hub: ${problem}`));
+  };
+
 /** The real path of a model's folder, so that two names of one folder are one model. */
-async function findFolder(modelsDir: string, use: ModelUse, setting: string): Promise<string> {
+async function findFolder(
+  modelsDir: string,
+  use: ModelUse,
+  setting: string,
+  locate: LocateModel | null,
+): Promise<FoundModel> {
   const places = isAbsolute(setting) ? [setting] : [resolve(modelsDir, setting), resolve(setting)];
   for (const place of places) {
-    if (await isFolder(place)) return realpath(place);
+    if (!(await isFolder(place))) continue;
+    const folder = await realpath(place);
+    return { folder, modelId: basename(folder) };
   }
   const looked = [...new Set(places)].join(' or ');
-  throw new ConfigurationError([`${useRules[use].setting}: there is no model folder ${looked}`]);
+  const missing = `${useRules[use].setting}: there is no model folder ${looked}`;
+  const located = (await locate?.(setting).catch(refuseAs(missing))) ?? null;
+  // Not the folder's own name, which is a commit; the revision is known by the weights' hash.
+  if (located !== null) return { folder: await realpath(located), modelId: setting.replace(/@.*$/u, '') };
+  throw new ConfigurationError([missing]);
 }
 
 /** Uses of each folder, in the order of the uses. */
-function usesByFolder(found: readonly (readonly [ModelUse, string])[]): Map<string, ModelUse[]> {
+function usesByFolder(found: readonly { readonly use: ModelUse; readonly folder: string }[]): Map<string, ModelUse[]> {
   const uses = new Map<string, ModelUse[]>();
-  for (const [use, folder] of found) uses.set(folder, [...(uses.get(folder) ?? []), use]);
+  for (const { use, folder } of found) uses.set(folder, [...(uses.get(folder) ?? []), use]);
   return uses;
 }
 
 /** Two folders of one name would be one model in every table and message. */
-function nameProblems(folders: readonly string[]): string[] {
-  return folders.flatMap((folder, index) => {
-    const first = folders.find((other) => basename(other) === basename(folder));
-    return first === folders[index] ? [] : [`${folder} and ${String(first)} have the same name: rename one`];
+function nameProblems(modelIds: ReadonlyMap<string, string>): string[] {
+  return [...modelIds].flatMap(([folder, modelId]) => {
+    const first = [...modelIds].find(([, other]) => other === modelId)?.[0];
+    return first === folder ? [] : [`${folder} and ${String(first)} have the same name: rename one`];
   });
 }
 
@@ -78,7 +109,7 @@ function nameProblems(folders: readonly string[]): string[] {
  * The models that the settings name, read and checked.
  * @throws ConfigurationError with the problems of all models
  */
-export async function resolveModels(settings: ModelSettings): Promise<ServedModels> {
+export async function resolveModels(settings: ModelSettings, locate: LocateModel | null = null): Promise<ServedModels> {
   const named: readonly (readonly [ModelUse, string])[] = [
     ['embed', settings.embedModel],
     ['sparseEmbed', settings.sparseModel],
@@ -94,18 +125,21 @@ export async function resolveModels(settings: ModelSettings): Promise<ServedMode
   const wanted = named.filter(([, setting]) => setting !== noModel);
   const places = await Promise.all(
     wanted.map(async ([use, setting]) => {
-      const folder = await findFolder(settings.modelsDir, use, setting).catch(collect);
-      return folder === null ? null : ([use, folder] as const);
+      const model = await findFolder(settings.modelsDir, use, setting, locate).catch(collect);
+      return model === null ? null : { use, ...model };
     }),
   );
   const found = places.filter((place) => place !== null);
   const uses = usesByFolder(found);
-  problems.push(...nameProblems([...uses.keys()]));
-  const reads = [...uses].map(([folder, its]) => readModelFolder(folder, its, settings.precision));
+  const modelIds = new Map(found.map(({ folder, modelId }) => [folder, modelId]));
+  problems.push(...nameProblems(modelIds));
+  const reads = [...uses].map(([folder, its]) =>
+    readModelFolder(folder, its, settings.precision, modelIds.get(folder)),
+  );
   const all = await gather(reads).catch(collect);
   if (all === null || problems.length > 0) throw new ConfigurationError(problems);
   const modelOf = (use: ModelUse): ModelManifest | null => {
-    const folder = found.find(([its]) => its === use)?.[1];
+    const folder = found.find((model) => model.use === use)?.folder;
     return all.find((model) => model.folder === folder) ?? null;
   };
   return deepFreeze({
