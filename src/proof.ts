@@ -45,7 +45,10 @@ function likenessTo(row: RunRow, expected: SelfCheck['expected']): number {
   if (expected.indices !== null) {
     return row.indices === null
       ? 0
-      : sparseCosine({ indices: row.indices, values: row.values }, { indices: expected.indices, values: expected.values });
+      : sparseCosine(
+          { indices: row.indices, values: row.values },
+          { indices: expected.indices, values: expected.values },
+        );
   }
   return row.values.length === expected.values.length ? cosine(row.values, expected.values) : 0;
 }

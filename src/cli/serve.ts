@@ -88,4 +88,3 @@ function overStdio(service: Service, parts: ServiceParts): Transport {
     },
   };
 }
-

@@ -32,7 +32,8 @@ export interface Listener {
   /** Where it can be reached, such as `http://127.0.0.1:8000`. */
   readonly url: string;
   /**
-   * Stops accepting, closes connections without a request, lets running requests finish for `drainMs`, then cuts them.
+   * After a short grace stops accepting and closes connections without a request; lets running requests finish for
+   * `drainMs`, then cuts them.
    * Resolves when no connection is left; later calls wait for the first one.
    */
   close(options: { drainMs: number }): Promise<void>;
@@ -40,6 +41,12 @@ export interface Listener {
 
 /** Idle time of a kept connection: above the 60 s that proxies commonly keep theirs. @unit ms */
 export const keepAliveTimeoutMs = 75_000;
+/**
+ * Time between the decision to close and the closing of the socket. What callers had sent by then lies in buffers of the
+ * kernel: it is still read and answered, instead of ending in a reset that says nothing.
+ * @unit ms
+ */
+export const closeGraceMs = 100;
 /** How often Node looks for connections whose head or body is overdue. @unit ms */
 const overdueCheckIntervalMs = 1000;
 /** Added to the sum of the two limits, so that the route's own answer comes first. @unit ms */
@@ -85,14 +92,17 @@ export async function listen(options: ListenOptions): Promise<Listener> {
     url: `http://${addressOf(host, bound.port)}`,
     close({ drainMs }) {
       closed ??= new Promise((resolve) => {
-        const cancelCut = clock.after(drainMs, () => {
+        connections.announceClose();
+        const cancelCut = clock.after(drainMs + closeGraceMs, () => {
           server.closeAllConnections();
         });
-        server.close(() => {
-          cancelCut();
-          resolve();
+        clock.after(closeGraceMs, () => {
+          server.close(() => {
+            cancelCut();
+            resolve();
+          });
+          connections.closeIdle();
         });
-        connections.closeWhenAnswered();
       });
       return closed;
     },
@@ -113,7 +123,7 @@ function bind(server: Server, host: string, port: number): Promise<void> {
 }
 
 /** Knows which connections carry a request, because Node does not count one that has sent nothing yet as idle. */
-function trackConnections(server: Server): { closeWhenAnswered(): void } {
+function trackConnections(server: Server): { announceClose(): void; closeIdle(): void } {
   const running = new Map<Socket, Set<ServerResponse>>();
   let isClosing = false;
   const closeAfter = (response: ServerResponse) => {
@@ -134,12 +144,12 @@ function trackConnections(server: Server): { closeWhenAnswered(): void } {
     });
   });
   return {
-    closeWhenAnswered() {
+    announceClose() {
       isClosing = true;
-      for (const [socket, responses] of running) {
-        responses.forEach(closeAfter);
-        if (responses.size === 0) socket.destroy();
-      }
+      for (const responses of running.values()) responses.forEach(closeAfter);
+    },
+    closeIdle() {
+      for (const [socket, responses] of running) if (responses.size === 0) socket.destroy();
     },
   };
 }

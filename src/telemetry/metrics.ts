@@ -61,9 +61,11 @@ export function createMetrics(): Metrics {
       buckets: latencyBuckets,
       registers,
     }),
-    refusedRequests: counter('trivec_refused_requests_total', 'HTTP requests refused before any call was read, by reason', [
-      'reason',
-    ]),
+    refusedRequests: counter(
+      'trivec_refused_requests_total',
+      'HTTP requests refused before any call was read, by reason',
+      ['reason'],
+    ),
     runs: counter('trivec_runs_total', 'Batches run, by device', ['device']),
     runInputs: counter('trivec_run_inputs_total', 'Texts and pairs run, by device', ['device']),
     runTokens: counter('trivec_run_tokens_total', 'Real tokens run, by device', ['device']),

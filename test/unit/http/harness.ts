@@ -2,7 +2,7 @@
 import { connect, type Socket } from 'node:net';
 import { createHttpApp, type HttpAppOptions } from '../../../src/http/app.ts';
 import { createUploadBudget } from '../../../src/http/upload-budget.ts';
-import { listen, type Listener, type ListenOptions } from '../../../src/http/listen.ts';
+import { closeGraceMs, listen, type Listener, type ListenOptions } from '../../../src/http/listen.ts';
 import type { RefusalReason } from '../../../src/http/rcp-route.ts';
 import { createFakeClock, type FakeClock } from '../../support/fake-clock.ts';
 import { createFakeService, newSession, type FakeService } from './fake-service.ts';
@@ -20,6 +20,8 @@ export interface Harness {
   open(): Promise<RawConnection>;
   /** One request on its own connection, read to the end of the stream. */
   exchange(request: string | Buffer): Promise<HttpAnswer>;
+  /** Closes the listener and lets its grace pass; resolves when no connection is left. */
+  close(drainMs: number): Promise<void>;
 }
 
 export interface RawConnection {
@@ -158,6 +160,11 @@ export async function startHarness(
       connection.socket.write(bytes);
       return parseAnswer(await connection.ended);
     },
+    async close(drainMs) {
+      const closed = listener.close({ drainMs });
+      await clock.advance(closeGraceMs);
+      await closed;
+    },
   };
 }
 
@@ -172,9 +179,7 @@ export function createHarnesses(): { start: typeof startHarness; closeAll(): Pro
     },
     async closeAll() {
       for (const harness of started.splice(0)) {
-        const closed = harness.listener.close({ drainMs: 0 });
-        await harness.clock.advance(0);
-        await closed;
+        await harness.close(0);
       }
     },
   };

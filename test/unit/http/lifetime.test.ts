@@ -29,7 +29,7 @@ describe('time and loss', () => {
     expect(harness.clock.pendingTimers()).toBe(1);
     connection.socket.destroy();
     await connection.ended;
-    await harness.listener.close({ drainMs: 60_000 });
+    await harness.close(60_000);
     expect(harness.clock.pendingTimers()).toBe(0);
     expect([harness.service.calls.length, harness.refused, harness.errors]).toEqual([1, [], []]);
   });

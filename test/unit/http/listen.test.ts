@@ -3,7 +3,7 @@ import { createServer } from 'node:net';
 import type { AddressInfo } from 'node:net';
 import { afterEach, describe, expect, it } from 'vitest';
 import { ConfigurationError } from '../../../src/errors.ts';
-import { listen } from '../../../src/http/listen.ts';
+import { closeGraceMs, listen } from '../../../src/http/listen.ts';
 import { gate, reply } from './fake-service.ts';
 import { createHarnesses, parseAnswer, post } from './harness.ts';
 
@@ -81,7 +81,7 @@ describe('closing', () => {
     const silent = await harness.open();
     // One more exchange makes sure that the server has accepted the connections before it.
     await harness.exchange(post('/rcp/ping'));
-    await harness.listener.close({ drainMs: 60_000 });
+    await harness.close(60_000);
     expect(await silent.ended).toBe('');
     expect(await half.ended).toBe('');
     expect(await used.ended).toContain('used');
@@ -121,7 +121,7 @@ describe('closing', () => {
     const running = await harness.open();
     running.socket.write(post('/rcp/embed', '{}', { ...keep, Accept: 'text/event-stream' }));
     await running.until(/data: {"p":0}/);
-    const closed = harness.listener.close({ drainMs: 60_000 });
+    const closed = harness.close(60_000);
     slow.open();
     expect(await running.ended).toContain('data: "done"');
     await closed;
@@ -137,14 +137,26 @@ describe('closing', () => {
     running.socket.write(post('/rcp/embed', '{}', keep));
     await harness.service.received(1);
     const closed = harness.listener.close({ drainMs: 1000 });
-    await harness.clock.advance(1000);
+    await harness.clock.advance(1000 + closeGraceMs);
     await closed;
     expect(await running.ended).toBe('');
   });
 
+  it('still answers what arrives within its grace, and closes that connection', async () => {
+    const harness = await start();
+    const kept = await harness.open();
+    kept.socket.write(post('/rcp/ping', '"before"', keep));
+    await kept.until(/before/);
+    const closed = harness.listener.close({ drainMs: 1000 });
+    kept.socket.write(post('/rcp/ping', '"late"', keep));
+    expect(await kept.ended).toMatch(/Connection: close[\s\S]*late/i);
+    await harness.clock.advance(closeGraceMs);
+    await closed;
+  });
+
   it('refuses new connections', async () => {
     const harness = await start();
-    await harness.listener.close({ drainMs: 1000 });
+    await harness.close(1000);
     await expect(harness.open()).rejects.toThrow('ECONNREFUSED');
   });
 });

@@ -251,7 +251,11 @@ describe('refusal of a folder', () => {
 describe('prompts', () => {
   it('each kind takes the prompt of its name, else the default one, else none', () => {
     expect(choosePrompts(null)).toEqual({ query: '', document: '', unspecified: '' });
-    expect(choosePrompts({ prompts: { query: 'q: ', passage: 'p: ' } })).toEqual({ query: 'q: ', document: 'p: ', unspecified: '' });
+    expect(choosePrompts({ prompts: { query: 'q: ', passage: 'p: ' } })).toEqual({
+      query: 'q: ',
+      document: 'p: ',
+      unspecified: '',
+    });
     const withDefault = { prompts: { query: 'q: ', all: 'a: ' }, default_prompt_name: 'all' };
     expect(choosePrompts(withDefault)).toEqual({ query: 'q: ', document: 'a: ', unspecified: 'a: ' });
   });
