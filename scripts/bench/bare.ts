@@ -1,4 +1,5 @@
 /** Owns the bare loop: as many processes as there are cores, each running texts that were tokenised beforehand. */
+import { allocatorEnvironment } from '../../src/device/channel.ts';
 import { fork, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { performance } from 'node:perf_hooks';
@@ -38,7 +39,7 @@ export async function startBareLoop(graphPath: string, outputName: string, proce
     fork(workerPath, [], {
       execArgv: ['--import', 'tsx'],
       serialization: 'advanced',
-      env: { PATH: process.env['PATH'], MALLOC_ARENA_MAX: '2', MALLOC_TRIM_THRESHOLD_: '131072' },
+      env: { PATH: process.env['PATH'], ...allocatorEnvironment },
     }),
   );
   const pass = async (shares: readonly (readonly Ids[])[], pauseMs: number): Promise<BarePass> => {

@@ -24,7 +24,7 @@ export type LaunchExecutor = (executorId: string) => ExecutorChannel;
  * A trim threshold alone freezes the mmap threshold at 128 KiB: every activation of a run would be a mapping of its
  * own, thousands of page faults that cost more than half of the run again. So the largest allowed one is set too.
  */
-const allocatorEnvironment = {
+export const allocatorEnvironment = {
   MALLOC_ARENA_MAX: '2',
   MALLOC_TRIM_THRESHOLD_: '131072',
   MALLOC_MMAP_THRESHOLD_: '33554432',
