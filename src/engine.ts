@@ -57,6 +57,23 @@ export async function openEngine(
   };
 }
 
+/** What is wrong with the models that the settings name, as far as this machine knows them; names on the hub are left out. */
+export async function modelProblems(settings: Settings): Promise<readonly string[]> {
+  const local = Object.fromEntries(
+    Object.entries(settings).map(([key, value]) => [
+      key,
+      /^[\w.-]+\/[\w.-]+(@|$)/.test(String(value)) ? 'none' : value,
+    ]),
+  ) as Settings;
+  try {
+    await resolveModels({ ...local, modelsDir: settings.modelsDir ?? bundledModelsDir });
+    return [];
+  } catch (error) {
+    if (error instanceof ConfigurationError) return error.problems;
+    throw error;
+  }
+}
+
 /** Finds models on the hub. Loaded with the first such name: most starts need no downloader and none of its settings. */
 function locateWith({ offline, precision }: Settings, report: (message: string) => void): LocateModel {
   let locator: Promise<LocateModel> | null = null;

@@ -110,8 +110,8 @@ export function createService(parts: ServiceParts): Service {
 
 /** Longest request head. @unit bytes */
 const headerBytes = 16_384;
-/** Longest time that accepted work may take after the end of stdin. @unit ms */
-const stdioDrainMs = 2000;
+/** Longest time that accepted work may take after a shutdown on stdio: known clients wait no longer. @unit ms */
+const stdioShutdownMs = 2000;
 
 /**
  * Serves over HTTP; answers ping, info and health at once, whatever the state of the devices.
@@ -146,8 +146,8 @@ export function openStdio(
   streams: { input: Readable; output: Writable },
   { settings, log, clock = systemClock }: ServiceParts,
 ): StdioServer {
-  const { bodyLimitBytes: frameBytes, maxInFlightFrames } = settings;
-  const limits = { frameBytes, maxInFlightFrames, drainMs: stdioDrainMs };
+  const { bodyLimitBytes: frameBytes, maxInFlightFrames, drainMs } = settings;
+  const limits = { frameBytes, maxInFlightFrames, drainMs, shutdownMs: stdioShutdownMs };
   return serveStdio({ ...streams, service: service.frames, sessions: service.sessions, clock, limits, log });
 }
 

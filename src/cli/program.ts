@@ -17,10 +17,13 @@ export function createProgram(version: string): Command {
     .option('--config <file>', 'JSON file with settings; flags and TRIVEC_* variables are stronger')
     .option('--print-config', 'print the settings in force as JSON and exit')
     .option('--prepare-only', 'write what is derived from the models to the cache directory and exit')
-    .action(async (flags: Record<string, unknown>) => {
+    // Told together with every other problem of the configuration.
+    .allowUnknownOption()
+    .allowExcessArguments()
+    .action(async (flags: Record<string, unknown>, { args }: Command) => {
       // The server is large: the other commands do not carry it.
       const { serve } = await import('./serve.ts');
-      await serve(flags, version);
+      await serve(flags, args, version);
     });
   for (const { key, valueText, description, defaultText } of describeSettings()) {
     // Values stay as they were typed: the schema judges flags, variables and file alike.

@@ -3,8 +3,9 @@ import { Console } from 'node:console';
 import { fileURLToPath } from 'node:url';
 import closeWithGrace from 'close-with-grace';
 import { environment } from '../config/environment.ts';
-import { loadSettings, printableSettings } from '../config/load.ts';
-import { openEngine } from '../engine.ts';
+import { printableSettings, readSettings } from '../config/load.ts';
+import { modelProblems, openEngine } from '../engine.ts';
+import { ConfigurationError } from '../errors.ts';
 import { createService, openHttp, openStdio, type Service, type ServiceParts } from '../server.ts';
 import { createLog } from '../telemetry/log.ts';
 
@@ -18,10 +19,16 @@ const exitMarginMs = 10_000;
  * Serves until a signal, the end of stdin or `shutdown`.
  * @throws ConfigurationError
  */
-export async function serve(flags: Readonly<Record<string, unknown>>, version: string): Promise<void> {
+export async function serve(
+  flags: Readonly<Record<string, unknown>>,
+  unknownArguments: readonly string[],
+  version: string,
+): Promise<void> {
   const { config, printConfig, prepareOnly, ...settingFlags } = flags;
   const configFile = typeof config === 'string' ? config : (environment['TRIVEC_CONFIG'] ?? null);
-  const { settings, warnings } = loadSettings({ flags: settingFlags, environment, configFile });
+  const read = readSettings({ flags: settingFlags, environment, configFile, unknownArguments });
+  const { settings, warnings } = read;
+  if (read.problems.length > 0) throw new ConfigurationError([...read.problems, ...(await modelProblems(settings))]);
   if (printConfig === true) {
     process.stdout.write(`${JSON.stringify(printableSettings(settings), null, 2)}\n`);
     return;

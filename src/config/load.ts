@@ -10,6 +10,8 @@ export interface SettingSources {
   readonly flags: Readonly<Record<string, unknown>>;
   readonly environment: Readonly<Record<string, string | undefined>>;
   readonly configFile: string | null;
+  /** What stood on the command line and is no flag. */
+  readonly unknownArguments?: readonly string[];
 }
 
 /** Settings, and what the operator should know although it is no error. */
@@ -26,12 +28,26 @@ const isInjected = (name: string, value: string) =>
 /** Variables of this program that are no settings. */
 const otherVariables: ReadonlySet<string> = new Set(['TRIVEC_CONFIG', 'TRIVEC_TEST_REQUIRE']);
 
+/** Settings with what is wrong about them; what is wrong has its default. */
+export interface ReadSettings extends LoadedSettings {
+  readonly problems: readonly string[];
+}
+
 /**
  * The settings of this start, frozen.
  * @throws ConfigurationError that names every problem
  */
 export function loadSettings(sources: SettingSources): LoadedSettings {
-  const problems: string[] = [];
+  const { problems, ...loaded } = readSettings(sources);
+  if (problems.length > 0) throw new ConfigurationError(problems);
+  return loaded;
+}
+
+/** The settings of this start, frozen, and every problem: a caller may have more of them to tell at the same time. */
+export function readSettings(sources: SettingSources): ReadSettings {
+  const problems: string[] = [
+    ...(sources.unknownArguments ?? []).map((name) => `unknown argument ${name}; see --help`),
+  ];
   const origins = new Map<string, string>();
   const merged = new Map<string, unknown>();
   const put = (key: string, value: unknown, origin: string) => {
@@ -45,17 +61,16 @@ export function loadSettings(sources: SettingSources): LoadedSettings {
     if (value !== undefined) put(key, value, flagOf(key));
   }
   const parsed = settingsSchema.safeParse(Object.fromEntries(merged));
-  if (!parsed.success) {
-    for (const issue of parsed.error.issues) {
-      const key = String(issue.path[0] ?? '');
-      problems.push(`${origins.get(key) ?? (key || 'settings')}: ${issue.message}`);
-    }
-  } else {
-    problems.push(...contradictions(parsed.data));
+  for (const issue of parsed.error?.issues ?? []) {
+    const key = String(issue.path[0] ?? '');
+    problems.push(`${origins.get(key) ?? (key || 'settings')}: ${issue.message}`);
+    merged.delete(key);
   }
-  if (problems.length > 0 || !parsed.success) throw new ConfigurationError(problems);
-  for (const value of Object.values(parsed.data)) Object.freeze(value);
-  return { settings: Object.freeze(parsed.data), warnings: warningsOf(parsed.data, injected) };
+  const settings = parsed.data ?? settingsSchema.parse(Object.fromEntries(merged));
+  problems.push(...contradictions(settings));
+  const told = [...new Set(problems)];
+  for (const value of Object.values(settings)) Object.freeze(value);
+  return { settings: Object.freeze(settings), warnings: warningsOf(settings, injected), problems: told };
 }
 
 function readFile(file: string | null, problems: string[]): [string, unknown][] {

@@ -25,7 +25,11 @@ function setting<T extends z.ZodType>(key: string, schema: T, about: SettingMeta
 const count = (min: number, max: number) =>
   z.preprocess(
     (value) => (typeof value === 'string' && /^-?\d+(\.\d+)?$/.test(value) ? Number(value) : value),
-    z.number({ error: 'must be a number' }).int('must be a whole number').min(min).max(max),
+    z
+      .number({ error: 'must be a number' })
+      .int('must be a whole number')
+      .min(min, `must be at least ${min}`)
+      .max(max, `must be at most ${max}`),
   );
 const text = () => z.string({ error: 'must be a text' }).min(1, 'must not be empty');
 const flag = () =>
@@ -33,11 +37,16 @@ const flag = () =>
     (value) => (value === 'true' || value === '1' ? true : value === 'false' || value === '0' ? false : value),
     z.boolean({ error: 'must be true or false' }),
   );
-const list = () =>
+const list = (pattern: RegExp, what: string) =>
   z.preprocess(
     (value) => (typeof value === 'string' ? value.split(',').map((part) => part.trim()) : value),
-    z.array(text(), { error: 'must be a list, or texts separated by commas' }),
+    z.array(z.string({ error: 'must be a text' }).regex(pattern, `each must be ${what}`), {
+      error: 'must be a list, or texts separated by commas',
+    }),
   );
+
+const originPattern = /^https?:\/\/[^\s/?#@,]+$/;
+const hostPattern = /^(\[[\da-fA-F:.]+\]|[\w.-]+)$/;
 
 const mebibyte = 1_048_576;
 const defaultCacheDir = () => join(environment['XDG_CACHE_HOME'] ?? join(homedir(), '.cache'), 'trivec');
@@ -55,12 +64,16 @@ export const settingsSchema = z.strictObject({
     description: 'Key that callers must send as `Authorization: Bearer`; none means that nobody is refused.',
     isSecret: true,
   }),
-  corsOrigins: setting('corsOrigins', list().default([]), {
+  corsOrigins: setting('corsOrigins', list(originPattern, 'an origin such as https://app.example').default([]), {
     description: 'Origins of web pages that may call the server, separated by commas.',
   }),
-  allowedHosts: setting('allowedHosts', list().nullable().default(null), {
-    description: 'Names accepted in the Host header; unset, loopback names where the bind is loopback, else any.',
-  }),
+  allowedHosts: setting(
+    'allowedHosts',
+    list(hostPattern, 'a host name without scheme and port').nullable().default(null),
+    {
+      description: 'Names accepted in the Host header; unset, loopback names where the bind is loopback, else any.',
+    },
+  ),
   httpSession: setting('httpSession', z.enum(['stateless', 'single']).default('stateless'), {
     description: 'single gives all HTTP callers one session with the rules of stdio; for the conformance suite.',
   }),
@@ -153,7 +166,7 @@ export const settingsSchema = z.strictObject({
     description: 'Longest time for the headers of one request, in milliseconds.',
   }),
   drainMs: setting('drainMs', count(0, 3_600_000).default(30_000), {
-    description: 'Longest time accepted HTTP work may take after SIGTERM, in milliseconds.',
+    description: 'Longest time accepted work may take after SIGTERM, or after the end of stdin, in milliseconds.',
   }),
   runTimeoutMs: setting('runTimeoutMs', count(100, 3_600_000).default(10_000), {
     description: 'Longest time for one run on a device, in milliseconds; then its executor is replaced.',

@@ -27,7 +27,7 @@ export function openCall(options: {
     controller.abort(new ServiceError('deadlineExceeded', `The deadline of ${Math.max(0, deadlineMs)} ms passed`));
   };
   const leave = () => {
-    controller.abort(new ServiceError('cancelled', 'The caller is gone'));
+    controller.abort(new ServiceError('cancelled', 'The connection ended before the answer'));
   };
   if (deadlineMs <= 0) expire();
   const cancelTimer = deadlineMs > 0 ? clock.after(deadlineMs, expire) : () => undefined;

@@ -1,5 +1,6 @@
 /** Owns the JSON-RPC envelope: text to one call or a list of calls, each judged on its own. */
-import { scanFrame, type RawTokens } from './raw-tokens.ts';
+import { readLenientObject } from './params.ts';
+import { scanFrame, type RawTokens, type ScanLimits } from './raw-tokens.ts';
 import type { ErrorName } from '../errors.ts';
 
 /** A frame that wants an answer. */
@@ -38,23 +39,25 @@ export type Frame =
   | { readonly kind: 'batch'; readonly members: readonly Member[] }
   | { readonly kind: 'refused'; readonly errorName: ErrorName; readonly message: string };
 
-/** Deepest nesting that is parsed; V8 needs about 20 ms for it, and seconds for a hundred times more. */
-export const maxJsonDepth = 100_000;
-/** Most JSON values in one frame: three times what the largest allowed batch needs. */
-export const maxJsonValues = 500_000;
+/**
+ * Bounds of one frame: V8 parses such nesting in about 20 ms and needs seconds for a hundred times more; the largest
+ * batch of text blocks has two thirds of these values and names.
+ */
+export const frameLimits: ScanLimits = { depth: 100_000, values: 600_000, names: 400_000, literal: 4096 };
+
+const excesses: Readonly<Record<keyof ScanLimits, { errorName: ErrorName; what: string }>> = {
+  depth: { errorName: 'parse', what: 'is nested deeper than' },
+  values: { errorName: 'tooLarge', what: 'holds more values than' },
+  names: { errorName: 'tooLarge', what: 'holds more member names than' },
+  literal: { errorName: 'tooLarge', what: 'holds a number with more characters than' },
+};
 
 /** Reads one frame; never throws, whatever the text. */
 export function parseFrame(text: string): Frame {
-  const scan = scanFrame(text);
-  if (scan.depth > maxJsonDepth) {
-    return { kind: 'refused', errorName: 'parse', message: `JSON is nested deeper than ${maxJsonDepth} levels` };
-  }
-  if (scan.values > maxJsonValues) {
-    return {
-      kind: 'refused',
-      errorName: 'tooLarge',
-      message: `JSON holds more than ${maxJsonValues} values (${scan.values})`,
-    };
+  const scan = scanFrame(text, frameLimits);
+  if (scan.excess !== null) {
+    const { errorName, what } = excesses[scan.excess];
+    return { kind: 'refused', errorName, message: `The JSON ${what} ${frameLimits[scan.excess]}` };
   }
   let value: unknown;
   try {
@@ -80,14 +83,15 @@ function readMember(value: unknown, tokens: RawTokens | undefined): Member {
   if (typeof value !== 'object' || value === null || Array.isArray(value) || tokens === undefined) {
     return invalid('A call must be an object');
   }
-  const frame = new Map<string, unknown>(Object.entries(value));
+  const has = (name: string) => Object.hasOwn(value, name);
+  const frame = readLenientObject(value);
   const id = frame.get('id');
   const usableId = typeof id === 'string' || typeof id === 'number' ? tokens.id : undefined;
   // Echoing the id of something shaped like a response would look like an answer to the peer's own call.
-  const isResponse = !frame.has('method') && (frame.has('result') || frame.has('error'));
+  const isResponse = !has('method') && (has('result') || has('error'));
   const rawId = isResponse ? 'null' : (usableId ?? 'null');
-  if (frame.has('id') && usableId === undefined) return invalid('id must be a string or a number');
-  if (frame.has('jsonrpc') && frame.get('jsonrpc') !== '2.0') return invalid('jsonrpc must be the string 2.0', rawId);
+  if (has('id') && usableId === undefined) return invalid('id must be a string or a number');
+  if (has('jsonrpc') && frame.get('jsonrpc') !== '2.0') return invalid('jsonrpc must be the string 2.0', rawId);
   const method = frame.get('method');
   if (typeof method !== 'string') return invalid('method must be a string', rawId);
   const params = frame.get('params') ?? undefined;

@@ -1,8 +1,9 @@
 /** Owns the way of one frame: text to members, members to replies, replies to one answer. */
 import { ServiceError } from '../errors.ts';
 import type { Dispatcher } from './dispatch.ts';
-import { parseFrame, type Member } from './envelope.ts';
+import { frameLimits, parseFrame, type Member } from './envelope.ts';
 import { readProgressToken } from './notifications.ts';
+import { scanFrame } from './raw-tokens.ts';
 import { encodeError } from './reply.ts';
 import { silence, type FrameContext, type FrameService, type Reply } from './service.ts';
 
@@ -43,11 +44,10 @@ export function createFrameService(dispatcher: Dispatcher, limits: { maxBatchMem
       return { ...reply, retryAfterMs: retryAfterMs ?? null };
     },
     wantsProgress(text) {
-      // A cheap look first: most frames name no token at all.
+      // A cheap look first: most frames name no token at all. The scan alone decides, so that nothing is parsed twice.
       if (!text.includes('"progressToken"')) return false;
-      const frame = parseFrame(text);
-      if (frame.kind !== 'single' || frame.member.kind !== 'request') return false;
-      return readProgressToken(frame.member.tokens.progressToken) !== null;
+      const { members, isArray } = scanFrame(text, frameLimits);
+      return !isArray && members[0]?.id !== undefined && readProgressToken(members[0].progressToken) !== null;
     },
   };
 }

@@ -1,25 +1,30 @@
 /** Owns reading one call's params: every check names the field, nothing unknown is refused. */
 import { invalidField, ServiceError } from '../errors.ts';
 
-/** Params of a call as own members only, so that no inherited name is ever read. */
-export type Members = ReadonlyMap<string, unknown>;
+/** Members of an object from outside: own ones only, so that no inherited name is ever read. */
+export interface Members {
+  get(name: string): unknown;
+}
 
 const isRecord = (value: unknown): value is object =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
+
+const noMembers: Members = { get: () => undefined };
+
+/** A view of an object, without a copy: an object from outside may have hundreds of thousands of members. */
+const membersOf = (value: object): Members => ({
+  get: (name) => (Object.hasOwn(value, name) ? (value as Readonly<Record<string, unknown>>)[name] : undefined),
+});
 
 /**
  * The members of `params`; absent and null count as none.
  * @throws invalidParams, field `params`
  */
-export function readParams(params: unknown): Members {
-  if (params === undefined || params === null) return new Map();
-  if (!isRecord(params)) throw invalidField('params', 'must be an object');
-  return new Map(Object.entries(params));
-}
+export const readParams = (params: unknown): Members => readOptionalObject(params, 'params');
 
 /** Members of an optional object; anything else counts as absent, because a malformed `_meta` never fails a call. */
 export function readLenientObject(value: unknown): Members {
-  return isRecord(value) ? new Map(Object.entries(value)) : new Map();
+  return isRecord(value) ? membersOf(value) : noMembers;
 }
 
 /**
@@ -27,9 +32,9 @@ export function readLenientObject(value: unknown): Members {
  * @throws invalidParams
  */
 export function readOptionalObject(value: unknown, field: string): Members {
-  if (value === undefined || value === null) return new Map();
+  if (value === undefined || value === null) return noMembers;
   if (!isRecord(value)) throw invalidField(field, 'must be an object');
-  return new Map(Object.entries(value));
+  return membersOf(value);
 }
 
 /**
@@ -148,7 +153,7 @@ export function readTexts(members: Members, names: readonly [string, string], mi
 export function readText(value: unknown, field: string): string {
   if (typeof value === 'string') return value;
   if (!isRecord(value)) throw invalidField(field, describeNonText(value));
-  const block = new Map<string, unknown>(Object.entries(value));
+  const block = membersOf(value);
   const type = block.get('type');
   if (typeof type !== 'string') throw invalidField(`${field}.type`, 'must be a string');
   if (type !== 'text') {

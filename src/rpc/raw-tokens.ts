@@ -13,10 +13,24 @@ export interface RawTokens {
 export interface FrameScan {
   /** One entry for a single frame, one per member for an array. */
   readonly members: readonly RawTokens[];
+  readonly isArray: boolean;
   /** Deepest nesting seen, 1 for a flat object. */
   readonly depth: number;
   /** Values of any kind seen, members included. */
   readonly values: number;
+  /** Names of members seen. */
+  readonly names: number;
+  /** The limit that ended the scan early, so that a frame made to be slow is not even scanned whole; null: none did. */
+  readonly excess: keyof ScanLimits | null;
+}
+
+/** Bounds of one frame. */
+export interface ScanLimits {
+  readonly depth: number;
+  readonly values: number;
+  readonly names: number;
+  /** Characters of a number or word; V8 takes a second for a number of 32 million digits. */
+  readonly literal: number;
 }
 
 const noTokens: RawTokens = { id: undefined, paramsId: undefined, nonce: undefined, progressToken: undefined };
@@ -30,6 +44,8 @@ const closeBrace = 0x7d;
 const openBracket = 0x5b;
 const closeBracket = 0x5d;
 
+/** A run of JSON's white space, from `lastIndex` on. */
+const space = /[ \t\r\n]+/y;
 const isSpace = (code: number) => code === 0x20 || code === 0x0a || code === 0x0d || code === 0x09;
 const isDelimiter = (code: number) => code === comma || code === closeBrace || code === closeBracket || isSpace(code);
 
@@ -38,24 +54,29 @@ const isDelimiter = (code: number) => code === comma || code === closeBrace || c
  * the scan still ends: parse first or afterwards, and use the tokens only when that succeeded.
  * Repeated member names: the last one wins, as in JSON.parse.
  */
-export function scanFrame(text: string): FrameScan {
-  return new Scanner(text).scanFrame();
+export function scanFrame(text: string, limits: ScanLimits): FrameScan {
+  return new Scanner(text, limits).scanFrame();
 }
 
 class Scanner {
   readonly #text: string;
+  readonly #limits: ScanLimits;
   #position = 0;
   #depth = 0;
   #values = 0;
+  #names = 0;
+  #excess: keyof ScanLimits | null = null;
 
-  constructor(text: string) {
+  constructor(text: string, limits: ScanLimits) {
     this.#text = text;
+    this.#limits = limits;
   }
 
   scanFrame(): FrameScan {
     this.#skipSpace();
     const members: RawTokens[] = [];
-    if (this.#code() === openBracket) {
+    const isArray = this.#code() === openBracket;
+    if (isArray) {
       this.#eachElement(() => members.push(this.#call(2)));
     } else {
       members.push(this.#call(1));
@@ -65,7 +86,7 @@ class Scanner {
       this.#skipValue(1);
       this.#position += 1;
     }
-    return { members, depth: this.#depth, values: this.#values };
+    return { members, isArray, depth: this.#depth, values: this.#values, names: this.#names, excess: this.#excess };
   }
 
   #call(depth: number): RawTokens {
@@ -110,6 +131,7 @@ class Scanner {
       this.#skipSpace();
       if (this.#code() !== quote) break;
       const key = this.#key();
+      this.#countName();
       this.#skipSpace();
       if (this.#code() === colon) this.#position += 1;
       this.#skipSpace();
@@ -178,10 +200,11 @@ class Scanner {
         this.#position += 1;
       } else if (code === quote) {
         this.#skipString();
-        if (open === 0 || !this.#isAtColon()) this.#values += 1;
+        if (open === 0 || !this.#isAtColon()) this.#count(0);
+        else this.#countName();
       } else {
-        this.#values += 1;
         this.#skipLiteral();
+        this.#count(0);
       }
     } while (open > 0);
   }
@@ -193,8 +216,13 @@ class Scanner {
   }
 
   #skipLiteral(): void {
+    const end = this.#position + this.#limits.literal;
     do {
       this.#position += 1;
+      if (this.#position > end) {
+        this.#stop('literal');
+        return;
+      }
     } while (
       this.#position < this.#text.length &&
       !isDelimiter(this.#code()) &&
@@ -221,10 +249,26 @@ class Scanner {
   #count(depth: number): void {
     this.#values += 1;
     if (depth > this.#depth) this.#depth = depth;
+    if (this.#depth > this.#limits.depth) this.#stop('depth');
+    else if (this.#values > this.#limits.values) this.#stop('values');
+  }
+
+  #countName(): void {
+    this.#names += 1;
+    if (this.#names > this.#limits.names) this.#stop('names');
+  }
+
+  /** Every loop of the scan ends at the end of the text. */
+  #stop(excess: keyof ScanLimits): void {
+    this.#excess ??= excess;
+    this.#position = this.#text.length;
   }
 
   #skipSpace(): void {
-    while (isSpace(this.#code())) this.#position += 1;
+    if (!isSpace(this.#code())) return;
+    space.lastIndex = this.#position;
+    space.test(this.#text);
+    this.#position = space.lastIndex;
   }
 
   #code(): number {

@@ -27,8 +27,10 @@ export interface StdioOptions {
     readonly frameBytes: number;
     /** Frames handled at the same time; reading pauses above it. */
     readonly maxInFlightFrames: number;
-    /** How long accepted work may go on after EOF or shutdown. @unit ms */
+    /** How long accepted work may go on after EOF. @unit ms */
     readonly drainMs: number;
+    /** How long it may go on after a shutdown. @unit ms */
+    readonly shutdownMs: number;
   };
   readonly log: StdioLog;
 }
@@ -113,7 +115,7 @@ export function serveStdio(options: StdioOptions): StdioServer {
     }
     lastAnswer = reply.body;
     enter('stopping');
-    closeWithin(limits.drainMs);
+    closeWithin(limits.shutdownMs);
   };
 
   const run = async (text: string) => {

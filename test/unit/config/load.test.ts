@@ -21,11 +21,12 @@ interface Given {
   flags?: Record<string, unknown>;
   environment?: Record<string, string>;
   file?: object | string;
+  unknownArguments?: string[];
 }
 
-function load({ flags = {}, environment = {}, file }: Given) {
+function load({ flags = {}, environment = {}, file, unknownArguments = [] }: Given) {
   const configFile = file === undefined ? null : fileWith(typeof file === 'string' ? file : JSON.stringify(file));
-  return loadSettings({ flags, environment, configFile });
+  return loadSettings({ flags, environment, configFile, unknownArguments });
 }
 
 function problemsOf(given: Given): readonly string[] {
@@ -221,5 +222,25 @@ describe('settings that are printed', () => {
   it('show everything else', () => {
     const { settings } = load({});
     expect(printableSettings(settings)).toEqual(settings);
+  });
+});
+
+describe('ranges and arguments', () => {
+  it('a number out of range is told with its bound', () => {
+    expect(problemsOf({ flags: { port: '99999' } })).toEqual(['--port: must be at most 65535']);
+    expect(problemsOf({ flags: { deadlineMs: '0' } })).toEqual(['--deadline-ms: must be at least 1']);
+  });
+
+  it('origins and hosts that could never match are refused', () => {
+    expect(problemsOf({ flags: { corsOrigins: 'https://a.b/path' } })).toHaveLength(1);
+    expect(problemsOf({ flags: { allowedHosts: 'http://x' } })).toHaveLength(1);
+    expect(problemsOf({ flags: { corsOrigins: 'https://a.b:8443,http://localhost:3000' } })).toEqual([]);
+  });
+
+  it('an unknown argument is told beside the other problems', () => {
+    expect(problemsOf({ flags: { port: 'x' }, unknownArguments: ['--foo'] })).toEqual([
+      'unknown argument --foo; see --help',
+      '--port: must be a number',
+    ]);
   });
 });

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { maxJsonDepth, maxJsonValues, parseFrame, type Member } from '../../../src/rpc/envelope.ts';
+import { frameLimits, parseFrame, type Member } from '../../../src/rpc/envelope.ts';
 import { lastMember, rawObject } from './raw-json.ts';
 
 const J = '"jsonrpc":"2.0"';
@@ -151,13 +151,13 @@ describe('the limits of a frame', () => {
   const nested = (levels: number) => '['.repeat(levels) + ']'.repeat(levels);
 
   it('are met by the deepest nesting allowed, which is then judged', () => {
-    expect(members(nested(maxJsonDepth)).map(shape)).toEqual(['invalid null']);
+    expect(members(nested(frameLimits.depth)).map(shape)).toEqual(['invalid null']);
   });
 
   it.each([
-    ['alone', nested(maxJsonDepth + 1)],
-    ['as an id', `{"id":${nested(maxJsonDepth)},"method":"ping"}`],
-    ['as params', `{"id":1,"method":"ping","params":${nested(maxJsonDepth)}}`],
+    ['alone', nested(frameLimits.depth + 1)],
+    ['as an id', `{"id":${nested(frameLimits.depth)},"method":"ping"}`],
+    ['as params', `{"id":1,"method":"ping","params":${nested(frameLimits.depth)}}`],
     ['unclosed', '['.repeat(1_000_000)],
   ])('refuse one level more %s', (_, text) => {
     expect(parseFrame(text)).toMatchObject({ kind: 'refused', errorName: 'parse' });
@@ -165,8 +165,8 @@ describe('the limits of a frame', () => {
 
   it('refuse more values than any allowed call has, as too large', () => {
     const values = (count: number) => `[${Array.from({ length: count - 1 }, () => '1').join(',')}]`;
-    expect(parseFrame(values(maxJsonValues + 1))).toMatchObject({ kind: 'refused', errorName: 'tooLarge' });
-    expect(parseFrame(values(maxJsonValues)).kind).toBe('batch');
+    expect(parseFrame(values(frameLimits.values + 1))).toMatchObject({ kind: 'refused', errorName: 'tooLarge' });
+    expect(parseFrame(values(frameLimits.values)).kind).toBe('batch');
   });
 
   it('leave room for the largest batch of text blocks', () => {

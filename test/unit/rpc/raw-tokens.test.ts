@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { scanFrame, type RawTokens } from '../../../src/rpc/raw-tokens.ts';
+import { scanFrame as scanWithin, type RawTokens } from '../../../src/rpc/raw-tokens.ts';
 import { depthOf, lastMember, rawNode, rawObject, space, valuesOf, type RawNode } from './raw-json.ts';
 
 const rawOf = (node: RawNode | undefined) => (node?.kind === 'scalar' ? node.raw : undefined);
@@ -14,6 +14,9 @@ function expectedTokens(node: RawNode): RawTokens {
     progressToken: rawOf(lastMember(lastMember(params, '_meta'), 'progressToken')),
   };
 }
+
+const unbounded = { depth: Infinity, values: Infinity, names: Infinity, literal: Infinity };
+const scanFrame = (text: string) => scanWithin(text, unbounded);
 
 describe('scan of a frame', () => {
   it('keeps the characters of the last id, params.id, nonce and progressToken, however the frame is written', () => {
@@ -111,5 +114,27 @@ describe('scan of a frame', () => {
   it('takes no time worth speaking of for a text of quotes and backslashes', () => {
     expect(scanFrame(`{"id":"${'\\\\'.repeat(1e6)}"}`).members[0]?.id).toHaveLength(2e6 + 2);
     expect(scanFrame(`{"id":"${'\\"'.repeat(1e6)}"}`).members[0]?.id).toHaveLength(2e6 + 2);
+  });
+});
+
+describe('the limits of a scan', () => {
+  const limits = { depth: 10, values: 100, names: 50, literal: 20 };
+
+  it.each([
+    ['depth', '['.repeat(1000)],
+    ['values', `[${'1,'.repeat(1000)}1]`],
+    ['values', `[${'{},'.repeat(1000)}1]`],
+    ['literal', `{"id":${'9'.repeat(21)}}`],
+    ['names', `{${Array.from({ length: 60 }, (_, index) => `"k${index}":0`).join(',')}}`],
+    ['names', `{"params":{"x":{${Array.from({ length: 60 }, (_, index) => `"k${index}":0`).join(',')}}}}`],
+  ] as const)('end it at once when %s is over', (excess, text) => {
+    const scan = scanWithin(text, limits);
+    expect(scan.excess).toBe(excess);
+    expect(scan.members.length).toBeLessThanOrEqual(limits.values + 1);
+    expect(scan.values).toBeLessThanOrEqual(limits.values + 1);
+  });
+
+  it('are not met by what stays within them', () => {
+    expect(scanWithin('[{"id":1},{"id":2}]', limits).excess).toBeNull();
   });
 });

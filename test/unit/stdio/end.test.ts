@@ -28,7 +28,7 @@ describe('the end of the input', () => {
   });
 
   it('starts what had arrived but waited for a free place', async () => {
-    const session = startSession({ limits: { frameBytes: 1000, maxInFlightFrames: 1, drainMs } });
+    const session = startSession({ limits: { frameBytes: 1000, maxInFlightFrames: 1, drainMs, shutdownMs: drainMs } });
     session.service.handle = (text) => reply(text);
     session.input.end('1\n2\n3\n');
     await session.server.finished;

@@ -72,7 +72,9 @@ describe('a stdio session', () => {
   });
 
   it('handles no more than maxInFlightFrames at a time and stops reading meanwhile', async () => {
-    const { input, service, lines } = startSession({ limits: { frameBytes: 1000, maxInFlightFrames: 2, drainMs } });
+    const { input, service, lines } = startSession({
+      limits: { frameBytes: 1000, maxInFlightFrames: 2, drainMs, shutdownMs: drainMs },
+    });
     const gates = [gate(), gate(), gate()];
     service.handle = async (text) => {
       await gates[Number(text)]?.promise;

@@ -22,7 +22,7 @@ export function startSession(options: Partial<StdioOptions> = {}) {
     service,
     sessions: { ofStdio: () => session },
     clock,
-    limits: { frameBytes: 1000, maxInFlightFrames: 100, drainMs },
+    limits: { frameBytes: 1000, maxInFlightFrames: 100, drainMs, shutdownMs: drainMs },
     log: { info: () => undefined, error: (fields) => errors.push(fields['err']) },
     ...options,
   });
