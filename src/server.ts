@@ -8,7 +8,7 @@ import { placeOnCpu } from './device/placement.ts';
 import type { Engine } from './engine.ts';
 import { isLoopbackHost } from './config/load.ts';
 import { createHttpApp } from './http/app.ts';
-import { createUploadBudget } from './http/upload-budget.ts';
+import { createMemoryBudget } from './http/memory-budget.ts';
 import { listen, type Listener } from './http/listen.ts';
 import { createInfoBuilder, type ServerInfo } from './rpc/capabilities.ts';
 import { createDispatcher, type CallRecord } from './rpc/dispatch.ts';
@@ -119,13 +119,14 @@ const stdioShutdownMs = 2000;
  */
 export function openHttp(service: Service, { settings, log, clock = systemClock }: ServiceParts): Promise<Listener> {
   const { bodyLimitBytes: bodyBytes, bodyTimeoutMs, headersTimeoutMs, maxConnections } = settings;
+  const { answerStallTimeoutMs: answerStallMs } = settings;
   const app = createHttpApp({
     service: service.frames,
     sessions: service.sessions,
     readiness: () => service.devices.readiness(),
     metricsText: () => service.metrics.registry.metrics(),
     limits: { bodyBytes, bodyTimeoutMs },
-    uploads: createUploadBudget(settings.maxBufferedBytes),
+    memory: createMemoryBudget(settings.maxBufferedBytes),
     apiKey: settings.apiKey,
     corsOrigins: settings.corsOrigins,
     allowedHosts: settings.allowedHosts,
@@ -136,7 +137,7 @@ export function openHttp(service: Service, { settings, log, clock = systemClock 
     onRefused: (reason) => service.metrics.refusedRequests.inc({ reason }),
     clock,
   });
-  const limits = { maxConnections, headerBytes, headersTimeoutMs, bodyTimeoutMs };
+  const limits = { maxConnections, headerBytes, headersTimeoutMs, bodyTimeoutMs, answerStallMs };
   return listen({ app, host: settings.host, port: settings.port, clock, limits });
 }
 

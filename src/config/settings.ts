@@ -139,7 +139,7 @@ export const settingsSchema = z.strictObject({
     description: 'Largest body, or line on stdio, in bytes.',
   }),
   maxBufferedBytes: setting('maxBufferedBytes', count(1024, 1024 * 1024 * mebibyte).default(512 * mebibyte), {
-    description: 'Bytes of bodies that all HTTP callers together may have in memory; beyond it they are told to wait.',
+    description: 'Bytes of bodies and unsent answers of all HTTP callers together; beyond it they are told to wait.',
   }),
   answerLimitBytes: setting('answerLimitBytes', count(1024, 1024 * mebibyte).default(256 * mebibyte), {
     description: 'Largest answer of `embed/multi` in bytes, estimated before anything runs.',
@@ -164,6 +164,9 @@ export const settingsSchema = z.strictObject({
   }),
   headersTimeoutMs: setting('headersTimeoutMs', count(100, 3_600_000).default(20_000), {
     description: 'Longest time for the headers of one request, in milliseconds.',
+  }),
+  answerStallTimeoutMs: setting('answerStallTimeoutMs', count(100, 3_600_000).default(30_000), {
+    description: 'Longest time without progress while an answer is being sent, in milliseconds; then it is given up.',
   }),
   drainMs: setting('drainMs', count(0, 3_600_000).default(30_000), {
     description: 'Longest time accepted work may take after SIGTERM, or after the end of stdin, in milliseconds.',

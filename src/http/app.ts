@@ -18,7 +18,7 @@ import { refuse } from './refuse.ts';
 /** What the HTTP side of the server is made of. */
 export interface HttpAppOptions extends Pick<
   RcpRouteOptions,
-  'service' | 'sessions' | 'limits' | 'uploads' | 'isDraining'
+  'service' | 'sessions' | 'limits' | 'memory' | 'isDraining'
 > {
   readonly readiness: () => Readiness;
   /** All metrics in the Prometheus text format. */

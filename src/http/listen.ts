@@ -22,6 +22,8 @@ export interface ListenOptions {
     readonly headersTimeoutMs: number;
     /** Time for a body to arrive; the routes enforce it, the listener backs them up. @unit ms */
     readonly bodyTimeoutMs: number;
+    /** Time without any progress after which an answer that is being sent is given up. @unit ms */
+    readonly answerStallMs: number;
   };
 }
 
@@ -82,7 +84,9 @@ export async function listen(options: ListenOptions): Promise<Listener> {
     },
   }) as Server;
   server.maxConnections = limits.maxConnections;
-  const connections = trackConnections(server);
+  // Node counts a connection whose answer is ended but not yet sent as idle, and would cut it; ours are tracked.
+  server.closeIdleConnections = () => undefined;
+  const connections = trackConnections(server, limits.answerStallMs);
   await bind(server, host, port);
   const bound = server.address() as AddressInfo;
 
@@ -123,7 +127,7 @@ function bind(server: Server, host: string, port: number): Promise<void> {
 }
 
 /** Knows which connections carry a request, because Node does not count one that has sent nothing yet as idle. */
-function trackConnections(server: Server): { announceClose(): void; closeIdle(): void } {
+function trackConnections(server: Server, answerStallMs: number): { announceClose(): void; closeIdle(): void } {
   const running = new Map<Socket, Set<ServerResponse>>();
   let isClosing = false;
   const closeAfter = (response: ServerResponse) => {
@@ -137,6 +141,8 @@ function trackConnections(server: Server): { announceClose(): void; closeIdle():
     const responses = running.get(socket);
     responses?.add(response);
     if (isClosing) closeAfter(response);
+    // From its last byte on an answer is only sent: Node starts this time anew whenever some of it has left.
+    response.once('prefinish', () => socket.setTimeout(answerStallMs));
     response.once('close', () => {
       responses?.delete(response);
       // A response whose head had already promised to keep the connection.
@@ -149,7 +155,10 @@ function trackConnections(server: Server): { announceClose(): void; closeIdle():
       for (const responses of running.values()) responses.forEach(closeAfter);
     },
     closeIdle() {
-      for (const [socket, responses] of running) if (responses.size === 0) socket.destroy();
+      for (const [socket, responses] of running) {
+        // A request whose body is still on its way has not been accepted.
+        if ([...responses].every(({ req }) => !req.complete)) socket.destroy();
+      }
     },
   };
 }

@@ -9,7 +9,7 @@ import type { Answer } from './answer.ts';
 import { answerOf, writeAnswer } from './answer.ts';
 import type { KeyCheck } from './auth.ts';
 import type { BodyOutcome } from './body.ts';
-import type { UploadBudget } from './upload-budget.ts';
+import type { MemoryBudget, MemoryShare } from './memory-budget.ts';
 import { decodeBody, isEncoded, readBody } from './body.ts';
 import { watchConnection } from './disconnect.ts';
 import type { AccessPolicy } from './origin.ts';
@@ -36,7 +36,7 @@ export interface RcpRouteOptions {
   readonly service: FrameService;
   readonly sessions: Pick<SessionStore, 'ofHttp'>;
   readonly limits: UploadLimits;
-  readonly uploads: UploadBudget;
+  readonly memory: MemoryBudget;
   readonly policy: AccessPolicy;
   readonly hasKey: KeyCheck;
   readonly isDraining: () => boolean;
@@ -59,6 +59,7 @@ type Outcome =
   { readonly text: string } | (Refused & { readonly reply: Reply }) | (Refused & { readonly answer: Answer });
 
 interface RcpCall {
+  readonly share: MemoryShare;
   readonly incoming: IncomingMessage;
   readonly outgoing: ServerResponse;
   readonly pathMethod: string | null;
@@ -92,13 +93,17 @@ export function createRcpRoute(options: RcpRouteOptions): RcpRoute {
     return null;
   };
 
+  const crowdedReply = (rawId: string | null): Reply => {
+    const message = 'Bodies and answers of other callers fill the memory; try again later';
+    return service.refuse('overloaded', message, rawId, crowdedRetryAfterMs);
+  };
+
   /** What a body comes to; null when the caller is gone. */
   const outcomeOf = (body: BodyOutcome, hasKey: boolean, isDraining: boolean): Outcome | null => {
     if (body.kind === 'gone') return null;
     if (body.kind === 'timedOut') return { refused: 'timeout', answer: { status: 408, headers: closing } };
     if (body.kind === 'crowded') {
-      const message = 'The bodies of other callers fill the memory for uploads; try again later';
-      return { refused: 'crowded', reply: service.refuse('overloaded', message, null, crowdedRetryAfterMs) };
+      return { refused: 'crowded', reply: crowdedReply(null) };
     }
     if (body.kind === 'tooLarge') {
       const message = `The body is over ${String(limits.bodyBytes)} bytes`;
@@ -128,7 +133,7 @@ export function createRcpRoute(options: RcpRouteOptions): RcpRoute {
       hasProgressToken: () => text !== null && service.wantsProgress(text),
     });
     const stream = format === 'eventStream' ? createEventStream(outgoing) : null;
-    const reply =
+    const built =
       'reply' in outcome
         ? outcome.reply
         : await service.handleText(outcome.text, {
@@ -144,6 +149,11 @@ export function createRcpRoute(options: RcpRouteOptions): RcpRoute {
                   },
           });
     if (signal.aborted) return;
+    const hasRoom = built.body === null || call.share.claim(built.body.length);
+    if (!hasRoom) onRefused('crowded');
+    const reply = hasRoom
+      ? built
+      : crowdedReply(text === null ? null : recoverId(Buffer.from(text.slice(0, maxIdSearchBytes))));
     if (options.isDraining() && !outgoing.headersSent) outgoing.setHeader('Connection', 'close');
     if (stream === null) writeAnswer(outgoing, answerOf(reply));
     else stream.finish(reply);
@@ -165,7 +175,7 @@ export function createRcpRoute(options: RcpRouteOptions): RcpRoute {
     const isDraining = options.isDraining();
     const hasKey = options.hasKey(incoming.headers.authorization);
     const connection = watchConnection(incoming.socket);
-    const share = options.uploads.open();
+    const share = options.memory.open();
     try {
       const { bodyBytes: maxBytes, bodyTimeoutMs: timeoutMs } = limits;
       const keptBytes = hasKey ? maxBytes : Math.min(maxBytes, maxIdSearchBytes);
@@ -174,14 +184,21 @@ export function createRcpRoute(options: RcpRouteOptions): RcpRoute {
       const outcome = outcomeOf(body, hasKey, isDraining);
       if (outcome === null) return;
       if (body.kind === 'tooLarge') outgoing.setHeader('Connection', 'close');
-      await respond({ incoming, outgoing, pathMethod, signal: connection.signal }, outcome);
+      await respond({ incoming, outgoing, pathMethod, signal: connection.signal, share }, outcome);
     } finally {
-      // Held until the answer is written: the texts of a call that waits are as large as its body.
-      share.release();
+      // Held until the answer is sent: the texts of a call that waits are as large as its body.
+      if (isBeingSent(outgoing))
+        outgoing.once('close', () => {
+          share.release();
+        });
+      else share.release();
       connection.release();
     }
   };
 }
+
+const isBeingSent = (outgoing: ServerResponse) =>
+  outgoing.writableEnded && !outgoing.writableFinished && !outgoing.closed;
 
 const sessionHeaderOf = (incoming: IncomingMessage): string | undefined => {
   const value = incoming.headers['rcp-session'];

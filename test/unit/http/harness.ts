@@ -1,7 +1,7 @@
 /** Owns a real listener with a fake service behind it, and a client that sees bytes. */
 import { connect, type Socket } from 'node:net';
 import { createHttpApp, type HttpAppOptions } from '../../../src/http/app.ts';
-import { createUploadBudget } from '../../../src/http/upload-budget.ts';
+import { createMemoryBudget } from '../../../src/http/memory-budget.ts';
 import { closeGraceMs, listen, type Listener, type ListenOptions } from '../../../src/http/listen.ts';
 import type { RefusalReason } from '../../../src/http/rcp-route.ts';
 import { createFakeClock, type FakeClock } from '../../support/fake-clock.ts';
@@ -127,7 +127,7 @@ export async function startHarness(
     readiness: () => ({ isReady: true, reasons: [] }),
     metricsText: () => 'trivec_up 1\n',
     limits: { bodyBytes, bodyTimeoutMs: 10_000 },
-    uploads: createUploadBudget(1_000_000),
+    memory: createMemoryBudget(1_000_000),
     apiKey: null,
     corsOrigins: [],
     allowedHosts: null,
@@ -144,7 +144,14 @@ export async function startHarness(
     host: '127.0.0.1',
     port: 0,
     clock,
-    limits: { maxConnections: 50, headerBytes: 16_384, headersTimeoutMs: 10_000, bodyTimeoutMs: 10_000, ...limits },
+    limits: {
+      maxConnections: 50,
+      headerBytes: 16_384,
+      headersTimeoutMs: 10_000,
+      bodyTimeoutMs: 10_000,
+      answerStallMs: 10_000,
+      ...limits,
+    },
   });
   const open = () => rawConnection(listener.port);
   return {

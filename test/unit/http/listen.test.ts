@@ -3,6 +3,7 @@ import { createServer } from 'node:net';
 import type { AddressInfo } from 'node:net';
 import { afterEach, describe, expect, it } from 'vitest';
 import { ConfigurationError } from '../../../src/errors.ts';
+import { createMemoryBudget } from '../../../src/http/memory-budget.ts';
 import { closeGraceMs, listen } from '../../../src/http/listen.ts';
 import { gate, reply } from './fake-service.ts';
 import { createHarnesses, parseAnswer, post } from './harness.ts';
@@ -23,7 +24,7 @@ describe('binding', () => {
     await new Promise<void>((resolve) => occupant.listen(0, '127.0.0.1', resolve));
     const { port } = occupant.address() as AddressInfo;
     const { clock } = await start();
-    const limits = { maxConnections: 1, headerBytes: 8192, headersTimeoutMs: 1000, bodyTimeoutMs: 1000 };
+    const limits = { maxConnections: 1, headerBytes: 8192, headersTimeoutMs: 1000, bodyTimeoutMs: 1000, answerStallMs: 1000 };
     const app = { fetch: () => new Response() } as never;
     const failure = listen({ app, host: '127.0.0.1', port, clock, limits });
     await expect(failure).rejects.toBeInstanceOf(ConfigurationError);
@@ -158,5 +159,50 @@ describe('closing', () => {
     const harness = await start();
     await harness.close(1000);
     await expect(harness.open()).rejects.toThrow('ECONNREFUSED');
+  });
+
+  it('sends every byte of an answer that was being sent, to a reader that is slow', async () => {
+    const harness = await start({ memory: createMemoryBudget(100_000_000) });
+    const bytes = 30_000_000;
+    harness.service.handle = () => reply(`"${'x'.repeat(bytes - 2)}"`);
+    const reader = await harness.open();
+    reader.socket.pause();
+    reader.socket.write(post('/rcp/embed', '{}', keep));
+    await harness.service.received(1);
+    const closed = harness.close(60_000);
+    reader.socket.resume();
+    expect(parseAnswer(await reader.ended).body).toHaveLength(bytes);
+    await closed;
+  });
+
+  it('does not wait for a request whose body is still on its way', async () => {
+    const harness = await start();
+    const half = await harness.open();
+    half.socket.write('POST /rcp/ping HTTP/1.1\r\nHost: localhost\r\nContent-Length: 10\r\n\r\n{"a"');
+    // One more exchange makes sure that the server has read what came before it.
+    await harness.exchange(post('/rcp/ping'));
+    await harness.close(60_000);
+    expect(await half.ended).toBe('');
+  });
+});
+
+describe('an answer that nobody reads', () => {
+  it('is given up when it makes no progress, and its memory with it', async () => {
+    const memory = createMemoryBudget(40_000_000);
+    const harness = await start({ memory }, { answerStallMs: 100 });
+    harness.service.handle = () => reply(`"${'x'.repeat(30_000_000)}"`);
+    const reader = await harness.open();
+    reader.socket.pause();
+    reader.socket.write(post('/rcp/embed', '{}', keep));
+    await harness.service.received(1);
+    const room = () => {
+      const share = memory.open();
+      const hasRoom = share.claim(30_000_000);
+      share.release();
+      return hasRoom;
+    };
+    await expect.poll(room, { interval: 5 }).toBe(false);
+    await expect.poll(room, { timeout: 10_000 }).toBe(true);
+    reader.socket.destroy();
   });
 });

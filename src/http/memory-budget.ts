@@ -1,7 +1,7 @@
-/** Owns the bound on the bodies that all requests together keep in memory. */
+/** Owns the bound on the bodies and unsent answers that all requests together keep in memory. */
 
 /** The bytes that one request holds of the common budget. */
-export interface UploadShare {
+export interface MemoryShare {
   /** Claims more; false, and nothing claimed, where the budget does not have them. */
   claim(bytes: number): boolean;
   /** Gives everything back; the share claims no more afterwards. */
@@ -9,33 +9,33 @@ export interface UploadShare {
 }
 
 /** A budget that requests take shares of. */
-export interface UploadBudget {
-  open(): UploadShare;
+export interface MemoryBudget {
+  open(): MemoryShare;
 }
 
 /**
  * Bytes that every request may hold beside the budget, so that a ping is answered however full it is.
  * @unit bytes
  */
-export const freeUploadBytes = 4096;
+export const freeBytes = 4096;
 
 /** A budget of `maxBytes` for all requests together. */
-export function createUploadBudget(maxBytes: number): UploadBudget {
+export function createMemoryBudget(maxBytes: number): MemoryBudget {
   let claimedBytes = 0;
   return {
     open() {
       let heldBytes = 0;
       return {
         claim(bytes) {
-          const before = Math.max(0, heldBytes - freeUploadBytes);
-          const after = Math.max(0, heldBytes + bytes - freeUploadBytes);
+          const before = Math.max(0, heldBytes - freeBytes);
+          const after = Math.max(0, heldBytes + bytes - freeBytes);
           if (claimedBytes + after - before > maxBytes) return false;
           claimedBytes += after - before;
           heldBytes += bytes;
           return true;
         },
         release() {
-          claimedBytes -= Math.max(0, heldBytes - freeUploadBytes);
+          claimedBytes -= Math.max(0, heldBytes - freeBytes);
           heldBytes = 0;
         },
       };

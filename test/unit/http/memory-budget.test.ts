@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { afterEach, describe, expect, it } from 'vitest';
-import { createUploadBudget, freeUploadBytes } from '../../../src/http/upload-budget.ts';
+import { createMemoryBudget, freeBytes } from '../../../src/http/memory-budget.ts';
+import { reply } from './fake-service.ts';
 import { createHarnesses, post } from './harness.ts';
 
 const limits = { bodyBytes: 16_384, bodyTimeoutMs: 10_000 };
@@ -13,7 +14,7 @@ describe('the memory for uploads', () => {
       fc.property(
         fc.array(fc.tuple(fc.nat(4), fc.integer({ min: 0, max: 30_000 }), fc.boolean()), { maxLength: 60 }),
         (script) => {
-          const budget = createUploadBudget(50_000);
+          const budget = createMemoryBudget(50_000);
           const shares = Array.from({ length: 5 }, () => budget.open());
           const held = [0, 0, 0, 0, 0];
           for (const [request, bytes, isRelease] of script) {
@@ -23,21 +24,21 @@ describe('the memory for uploads', () => {
             } else if (shares[request]?.claim(bytes) === true) {
               held[request] = (held[request] ?? 0) + bytes;
             }
-            const counted = held.reduce((sum, own) => sum + Math.max(0, own - freeUploadBytes), 0);
+            const counted = held.reduce((sum, own) => sum + Math.max(0, own - freeBytes), 0);
             expect(counted).toBeLessThanOrEqual(50_000);
           }
           for (const share of shares) share.release();
-          expect(budget.open().claim(50_000 + freeUploadBytes)).toBe(true);
+          expect(budget.open().claim(50_000 + freeBytes)).toBe(true);
         },
       ),
     );
   });
 
   it('that is full refuses a body with -32011 and a time to come back, yet a ping gets through', async () => {
-    const uploads = createUploadBudget(10_000);
-    const other = uploads.open();
-    other.claim(10_000 + freeUploadBytes);
-    const harness = await start({ uploads, limits });
+    const memory = createMemoryBudget(10_000);
+    const other = memory.open();
+    other.claim(10_000 + freeBytes);
+    const harness = await start({ memory, limits });
     const big = await harness.exchange(post('/rcp/embed', Buffer.alloc(8192, ' ')));
     expect(big.status).toBe(200);
     expect(JSON.parse(big.body)).toMatchObject({ error: { code: -32011, data: { retryable: true } } });
@@ -51,11 +52,23 @@ describe('the memory for uploads', () => {
   });
 
   it('is given back when a request has been answered', async () => {
-    const uploads = createUploadBudget(10_000);
-    const harness = await start({ uploads, limits });
+    const memory = createMemoryBudget(10_000);
+    const harness = await start({ memory, limits });
     for (let request = 0; request < 5; request += 1)
       await harness.exchange(post('/rcp/embed', Buffer.alloc(8192, ' ')));
     expect(harness.service.calls).toHaveLength(5);
-    expect(uploads.open().claim(10_000)).toBe(true);
+    expect(memory.open().claim(10_000)).toBe(true);
+  });
+
+  it('counts an answer until it is sent: what does not fit is -32011 under its own id', async () => {
+    const memory = createMemoryBudget(10_000);
+    const harness = await start({ memory, limits });
+    harness.service.handle = () => reply(`"${'x'.repeat(20_000)}"`);
+    const answer = await harness.exchange(post('/rcp/embed', Buffer.from('{"id":7}')));
+    expect(JSON.parse(answer.body)).toMatchObject({ id: 7, error: { code: -32011 } });
+    harness.service.handle = () => reply(`"${'x'.repeat(9_000)}"`);
+    for (let request = 0; request < 3; request += 1) {
+      expect((await harness.exchange(post('/rcp/embed', Buffer.from('{"id":7}')))).body).toHaveLength(9_002);
+    }
   });
 });
