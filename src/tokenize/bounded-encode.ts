@@ -59,11 +59,25 @@ async function encode(context: EncodeContext, windows: readonly string[]): Promi
   const isLarge = windows.some((text) => text.length > largeWindowCharacters);
   if (!isLarge) return context.library.encodeBatch(windows);
   const giveBack = await context.turns.take(context.signal);
-  try {
-    return await context.library.encodeBatch(windows);
-  } finally {
-    giveBack();
-  }
+  // The library cannot be stopped: who aborts is told at once, and the turn ends when its memory is free again.
+  return untilAborted(context.library.encodeBatch(windows).finally(giveBack), context.signal);
+}
+
+/**
+ * What `work` gives, unless the signal aborts first; work that is left behind ends unheard.
+ * @throws the signal's reason
+ */
+function untilAborted<Result>(work: Promise<Result>, signal: AbortSignal | undefined): Promise<Result> {
+  if (signal === undefined) return work;
+  return new Promise((resolve, reject) => {
+    const abort = () => {
+      reject(signal.reason as Error);
+    };
+    signal.addEventListener('abort', abort, { once: true });
+    work.then(resolve, reject).finally(() => {
+      signal.removeEventListener('abort', abort);
+    });
+  });
 }
 
 function count(text: string, end: number, ids: ArrayLike<number>, maxIds: number): CountedIds {

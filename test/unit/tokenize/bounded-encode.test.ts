@@ -77,6 +77,32 @@ describe('tokenising in bounded steps', () => {
     expect(batches).toHaveLength(2);
   });
 
+  it('an abort in the middle of a very long text is told at once, and the next one waits for the library', async () => {
+    let finish: () => void = () => undefined;
+    const { library } = letterLibrary();
+    const slow: TokenLibrary = {
+      ...library,
+      async encodeBatch(texts) {
+        const isLarge = texts.some((text) => text.length > largeWindowCharacters);
+        if (isLarge) await new Promise<void>((resolve) => (finish = resolve));
+        return library.encodeBatch(texts);
+      },
+    };
+    const turns = createTurns(10);
+    const controller = new AbortController();
+    const call = encodeBounded({ library: slow, turns, signal: controller.signal }, [' '.repeat(2_000_000)], 10);
+    await expect.poll(() => finish.length, { interval: 1 }).toBe(1);
+    const reason = new Error('deadline');
+    controller.abort(reason);
+    await expect(call).rejects.toBe(reason);
+    const isFree = { value: false };
+    const next = turns.take().then(() => (isFree.value = true));
+    await new Promise(setImmediate);
+    expect(isFree.value).toBe(false);
+    finish();
+    await next;
+  });
+
   it('a text that starts with signs that give no tokens is read until it gives tokens enough', async () => {
     const { library } = letterLibrary();
     const text = `${'!'.repeat(100_000)}${'a '.repeat(200_000)}`;
