@@ -24,7 +24,13 @@ describe('binding', () => {
     await new Promise<void>((resolve) => occupant.listen(0, '127.0.0.1', resolve));
     const { port } = occupant.address() as AddressInfo;
     const { clock } = await start();
-    const limits = { maxConnections: 1, headerBytes: 8192, headersTimeoutMs: 1000, bodyTimeoutMs: 1000, answerStallMs: 1000 };
+    const limits = {
+      maxConnections: 1,
+      headerBytes: 8192,
+      headersTimeoutMs: 1000,
+      bodyTimeoutMs: 1000,
+      answerStallMs: 1000,
+    };
     const app = { fetch: () => new Response() } as never;
     const failure = listen({ app, host: '127.0.0.1', port, clock, limits });
     await expect(failure).rejects.toBeInstanceOf(ConfigurationError);
