@@ -15,8 +15,6 @@ import type { Reranker, ServedModel, ServedTasks } from './task/context.ts';
 import { loadTokenizer } from './tokenize/load.ts';
 import type { TextTokenizer } from './tokenize/tokenizer.ts';
 
-export { bundledModelsDir };
-
 /** What runs the models; tests bring one of their own. */
 export interface Engine {
   readonly tasks: ServedTasks;
@@ -55,23 +53,6 @@ export async function openEngine(
     launch: forkExecutor(executorEntry),
     precision: [...new Set(models.all.map((model) => model.precision))].join('+'),
   };
-}
-
-/** What is wrong with the models that the settings name, as far as this machine knows them; names on the hub are left out. */
-export async function modelProblems(settings: Settings): Promise<readonly string[]> {
-  const local = Object.fromEntries(
-    Object.entries(settings).map(([key, value]) => [
-      key,
-      /^[\w.-]+\/[\w.-]+(@|$)/.test(String(value)) ? 'none' : value,
-    ]),
-  ) as Settings;
-  try {
-    await resolveModels({ ...local, modelsDir: settings.modelsDir ?? bundledModelsDir });
-    return [];
-  } catch (error) {
-    if (error instanceof ConfigurationError) return error.problems;
-    throw error;
-  }
 }
 
 /** Finds models on the hub. Loaded with the first such name: most starts need no downloader and none of its settings. */

@@ -1,6 +1,6 @@
 /** Owns what the benchmark runs: the prepared graph, texts with their ids, and requests of random lengths. */
 import { fileURLToPath } from 'node:url';
-import { bundledModelsDir } from '../../src/engine.ts';
+import { bundledModelsDir } from '../../src/model/bundled.ts';
 import { headOutputs } from '../../src/executor/protocol.ts';
 import { prepareModels } from '../../src/model/prepare.ts';
 import { resolveModels } from '../../src/model/registry.ts';

@@ -4,8 +4,10 @@ import { fileURLToPath } from 'node:url';
 import closeWithGrace from 'close-with-grace';
 import { environment } from '../config/environment.ts';
 import { printableSettings, readSettings } from '../config/load.ts';
-import { modelProblems, openEngine } from '../engine.ts';
+import { openEngine } from '../engine.ts';
 import { ConfigurationError } from '../errors.ts';
+import { bundledModelsDir } from '../model/bundled.ts';
+import { localModelProblems } from '../model/registry.ts';
 import { createService, openHttp, openStdio, type Service, type ServiceParts } from '../server.ts';
 import { createLog } from '../telemetry/log.ts';
 
@@ -28,7 +30,10 @@ export async function serve(
   const configFile = typeof config === 'string' ? config : (environment['TRIVEC_CONFIG'] ?? null);
   const read = readSettings({ flags: settingFlags, environment, configFile, unknownArguments });
   const { settings, warnings } = read;
-  if (read.problems.length > 0) throw new ConfigurationError([...read.problems, ...(await modelProblems(settings))]);
+  if (read.problems.length > 0) {
+    const models = { ...settings, modelsDir: settings.modelsDir ?? bundledModelsDir };
+    throw new ConfigurationError([...read.problems, ...(await localModelProblems(models))]);
+  }
   if (printConfig === true) {
     process.stdout.write(`${JSON.stringify(printableSettings(settings), null, 2)}\n`);
     return;

@@ -150,3 +150,25 @@ export async function resolveModels(settings: ModelSettings, locate: LocateModel
     all,
   });
 }
+
+/** A name such as `org/model@revision`, which only the hub can judge. */
+const hubName = /^[\w.-]+\/[\w.-]+(@|$)/;
+
+/** What is wrong with the models that the settings name, as far as this machine knows them; names on the hub are left out. */
+export async function localModelProblems(settings: ModelSettings): Promise<readonly string[]> {
+  const local = (name: string) => (hubName.test(name) ? noModel : name);
+  const { embedModel, sparseModel, multiModel, rerankModel } = settings;
+  try {
+    await resolveModels({
+      ...settings,
+      embedModel: local(embedModel),
+      sparseModel: local(sparseModel),
+      multiModel: local(multiModel),
+      rerankModel: local(rerankModel),
+    });
+    return [];
+  } catch (error) {
+    if (error instanceof ConfigurationError) return error.problems;
+    throw error;
+  }
+}

@@ -2,7 +2,7 @@
 import { cp, mkdir, symlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { resolveModels } from '../../../src/model/registry.ts';
+import { localModelProblems, resolveModels } from '../../../src/model/registry.ts';
 import { writeTinyModel } from '../../support/tiny-models.ts';
 import { problemsOf, settings, shippedModels, withFolder } from './model-folders.ts';
 
@@ -68,5 +68,21 @@ describe('resolveModels', () => {
       const problems = await problemsOf(resolveModels(settings(folder, both)));
       expect(problems).toEqual([expect.stringContaining('have the same name')]);
     });
+  });
+});
+
+describe('the problems of named models', () => {
+  const named = {
+    modelsDir: shippedModels,
+    embedModel: 'nope',
+    sparseModel: 'splade-tiny',
+    multiModel: 'org/model',
+    rerankModel: 'none',
+    precision: 'auto' as const,
+  };
+
+  it('are told without a start, those of the hub left out', async () => {
+    expect(await localModelProblems(named)).toEqual([expect.stringContaining('embed-model')]);
+    expect(await localModelProblems({ ...named, embedModel: 'all-MiniLM-L6-v2' })).toEqual([]);
   });
 });
