@@ -1,4 +1,15 @@
 /** Owns the raw text of ids: one scan of a frame that keeps the characters JSON.parse would alter. */
+import {
+  backslash,
+  closeBrace,
+  closeBracket,
+  colon,
+  comma,
+  isSpace,
+  openBrace,
+  openBracket,
+  quote,
+} from './json-characters.ts';
 
 /** Raw JSON text of the members that are echoed or compared; undefined where absent or not a scalar. */
 export interface RawTokens {
@@ -35,18 +46,8 @@ export interface ScanLimits {
 
 const noTokens: RawTokens = { id: undefined, paramsId: undefined, nonce: undefined, progressToken: undefined };
 
-const quote = 0x22;
-const backslash = 0x5c;
-const comma = 0x2c;
-const colon = 0x3a;
-const openBrace = 0x7b;
-const closeBrace = 0x7d;
-const openBracket = 0x5b;
-const closeBracket = 0x5d;
-
 /** A run of JSON's white space, from `lastIndex` on. */
 const space = /[ \t\r\n]+/y;
-const isSpace = (code: number) => code === 0x20 || code === 0x0a || code === 0x0d || code === 0x09;
 const isDelimiter = (code: number) => code === comma || code === closeBrace || code === closeBracket || isSpace(code);
 
 /**

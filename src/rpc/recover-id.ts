@@ -1,4 +1,15 @@
 /** Owns finding the id of a request in the first bytes of a frame that will never be parsed. */
+import {
+  backslash,
+  closeBrace,
+  closeBracket,
+  colon,
+  comma,
+  isSpace,
+  openBrace,
+  openBracket,
+  quote,
+} from './json-characters.ts';
 
 /**
  * How much of a frame is looked at; known clients put the id within the first 30 bytes.
@@ -6,17 +17,7 @@
  */
 export const maxIdSearchBytes = 4096;
 
-const quote = 0x22;
-const backslash = 0x5c;
-const comma = 0x2c;
-const colon = 0x3a;
-const openBrace = 0x7b;
-const closeBrace = 0x7d;
-const openBracket = 0x5b;
-const closeBracket = 0x5d;
 const byteOrderMark = [0xef, 0xbb, 0xbf];
-
-const isSpace = (byte: number | undefined) => byte === 0x20 || byte === 0x09 || byte === 0x0d || byte === 0x0a;
 
 const skipSpace = (bytes: Uint8Array, from: number): number => {
   let at = from;
