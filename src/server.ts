@@ -138,7 +138,10 @@ export function openHttp(service: Service, { settings, log, clock = systemClock 
     clock,
   });
   const limits = { maxConnections, headerBytes, headersTimeoutMs, bodyTimeoutMs, answerStallMs };
-  return listen({ app, host: settings.host, port: settings.port, clock, limits });
+  const onStalled = () => {
+    service.metrics.refusedRequests.inc({ reason: 'stalled' });
+  };
+  return listen({ app, host: settings.host, port: settings.port, clock, limits, onStalled });
 }
 
 /** Serves one session over two streams. */

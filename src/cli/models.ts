@@ -20,7 +20,7 @@ import { inspectModel } from '../model/inspect.ts';
 import { listModels } from '../model/inventory.ts';
 import { showModels, showReport } from './model-tables.ts';
 import { withBars } from './pull-bars.ts';
-import { collectingProgress } from './young-garbage.ts';
+import { collectingProgress } from './garbage.ts';
 
 type Flags = Readonly<Record<string, unknown>>;
 

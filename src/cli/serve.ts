@@ -5,6 +5,7 @@ import closeWithGrace from 'close-with-grace';
 import { environment } from '../config/environment.ts';
 import { printableSettings, readSettings } from '../config/load.ts';
 import { openEngine } from '../engine.ts';
+import { keepHeapSmall } from './garbage.ts';
 import { ConfigurationError } from '../errors.ts';
 import { bundledModelsDir } from '../model/bundled.ts';
 import { localModelProblems } from '../model/registry.ts';
@@ -68,6 +69,7 @@ async function run(service: Service, parts: ServiceParts): Promise<void> {
     await service.devices.stop();
     throw new Error(`no executor could be started: ${failures.join(' ')}`);
   }
+  keepHeapSmall();
   process.stderr.write(`trivec listening on ${transport.address}\n`);
   await transport.finished;
   closing.close();

@@ -1,5 +1,6 @@
 /** Owns the bytes of every buffered HTTP answer; the only place besides the event stream that writes to a response. */
 import type { OutgoingHttpHeaders, ServerResponse } from 'node:http';
+import { Readable } from 'node:stream';
 import type { Reply } from '../rpc/service.ts';
 
 /** One complete answer. */
@@ -21,7 +22,29 @@ export function writeAnswer(outgoing: ServerResponse, answer: Answer): void {
   if (answer.body !== undefined) headers['Content-Type'] = answer.contentType ?? 'application/json';
   if (answer.status !== 204) headers['Content-Length'] = Buffer.byteLength(answer.body ?? '');
   outgoing.writeHead(answer.status, headers);
-  outgoing.end(answer.body);
+  endInPieces(outgoing, typeof answer.body === 'object' ? answer.body : Buffer.from(answer.body ?? ''));
+}
+
+/**
+ * Most bytes handed to the socket at a time: Node tells of a write only when all of it has left, so that a whole large
+ * answer would show no progress until its end.
+ * @unit bytes
+ */
+export const pieceBytes = 65_536;
+
+/** Sends the last bytes of a response whose head is written, each piece when the one before it has left, and ends it. */
+export function endInPieces(outgoing: ServerResponse, bytes: Buffer): void {
+  if (bytes.length <= pieceBytes) {
+    outgoing.end(bytes);
+    return;
+  }
+  // The caller may leave between two pieces.
+  outgoing.on('error', () => undefined);
+  Readable.from(piecesOf(bytes)).pipe(outgoing);
+}
+
+function* piecesOf(bytes: Buffer): Generator<Buffer> {
+  for (let start = 0; start < bytes.length; start += pieceBytes) yield bytes.subarray(start, start + pieceBytes);
 }
 
 /** The answer that carries a reply: status 200 and its JSON, or 204 when there is nothing to say. */

@@ -9,7 +9,7 @@ import { writeAnswer } from './answer.ts';
 import { createKeyCheck } from './auth.ts';
 import type { Readiness } from './health.ts';
 import { liveAnswer, readyAnswer } from './health.ts';
-import { corsHeaders, isHostAllowed, isOriginAllowed } from './origin.ts';
+import { corsHeaders, hostOf, isHostAllowed, isHostWellFormed, isOriginAllowed } from './origin.ts';
 import { basePath, pathMethodOf, rawPathOf } from './path.ts';
 import type { RcpRouteOptions, RefusalReason } from './rcp-route.ts';
 import { createRcpRoute, unauthorizedAnswer } from './rcp-route.ts';
@@ -50,10 +50,18 @@ export function createHttpApp(options: HttpAppOptions): HttpApp {
   const rcpRoute = createRcpRoute({ ...options, policy, hasKey, onRefused, clock });
   const app: HttpApp = new Hono({ getPath: (request) => rawPathOf(request.url) });
 
-  app.use('*', async ({ env: { incoming, outgoing } }, next) => {
+  app.use('*', async ({ env }, next) => {
+    const { incoming, outgoing } = env;
+    const host = hostOf(incoming);
+    if (!isHostWellFormed(host)) {
+      onRefused('host');
+      await refuse(env, { status: isHostAllowed(host, policy) ? 400 : 403 }, options.limits, clock);
+      return RESPONSE_ALREADY_SENT;
+    }
     const headers = Object.entries(corsHeaders(incoming.headers.origin, policy));
     for (const [name, value] of headers) outgoing.setHeader(name, value ?? '');
     await next();
+    return undefined;
   });
 
   app.all(`${basePath}/*`, async ({ env, req }) => {
@@ -71,8 +79,9 @@ export function createHttpApp(options: HttpAppOptions): HttpApp {
   };
   route('/health/live', liveAnswer);
   route('/health/ready', () => readyAnswer(options.readiness(), options.isDraining()));
-  route('/metrics', async ({ incoming: { headers } }) => {
-    if (!isHostAllowed(headers.host, policy) || !isOriginAllowed(headers.origin, policy)) return { status: 403 };
+  route('/metrics', async ({ incoming }) => {
+    const { headers } = incoming;
+    if (!isHostAllowed(hostOf(incoming), policy) || !isOriginAllowed(headers.origin, policy)) return { status: 403 };
     if (!options.metricsOpen && !hasKey(headers.authorization)) return unauthorizedAnswer(service, null);
     return { status: 200, contentType: metricsContentType, body: await options.metricsText() };
   });

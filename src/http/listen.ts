@@ -5,6 +5,8 @@ import { createAdaptorServer } from '@hono/node-server';
 import type { Clock } from '../clock.ts';
 import { ConfigurationError } from '../errors.ts';
 import type { HttpApp } from './app.ts';
+import type { StallPolicy } from './stall.ts';
+import { watchSending } from './stall.ts';
 
 /** What a listener needs. */
 export interface ListenOptions {
@@ -13,6 +15,8 @@ export interface ListenOptions {
   /** 0 takes a free port. */
   readonly port: number;
   readonly clock: Clock;
+  /** Told of every answer that was given up because it made no progress. */
+  readonly onStalled: () => void;
   readonly limits: {
     /** Connections above it are closed at once. */
     readonly maxConnections: number;
@@ -68,10 +72,10 @@ const addressOf = (host: string, port: number) => `${host.includes(':') ? `[${ho
  * @throws ConfigurationError when the address cannot be bound; it names host and port.
  */
 export async function listen(options: ListenOptions): Promise<Listener> {
-  const { app, host, port, clock, limits } = options;
+  const { app, host, port, clock, limits, onStalled } = options;
   const server = createAdaptorServer({
     fetch: app.fetch,
-    // Lets HTTP/1.0 requests without `Host` through to the routes, which judge them.
+    // Stands in for every `Host`: the routes judge the real one.
     hostname: 'localhost',
     overrideGlobalObjects: false,
     autoCleanupIncoming: false,
@@ -86,7 +90,7 @@ export async function listen(options: ListenOptions): Promise<Listener> {
   server.maxConnections = limits.maxConnections;
   // Node counts a connection whose answer is ended but not yet sent as idle, and would cut it; ours are tracked.
   server.closeIdleConnections = () => undefined;
-  const connections = trackConnections(server, limits.answerStallMs);
+  const connections = trackConnections(server, { clock, stallMs: limits.answerStallMs, onStalled });
   await bind(server, host, port);
   const bound = server.address() as AddressInfo;
 
@@ -127,26 +131,45 @@ function bind(server: Server, host: string, port: number): Promise<void> {
 }
 
 /** Knows which connections carry a request, because Node does not count one that has sent nothing yet as idle. */
-function trackConnections(server: Server, answerStallMs: number): { announceClose(): void; closeIdle(): void } {
+function trackConnections(server: Server, stall: StallPolicy): { announceClose(): void; closeIdle(): void } {
   const running = new Map<Socket, Set<ServerResponse>>();
+  const endWatches = new Map<Socket, () => void>();
   let isClosing = false;
   const closeAfter = (response: ServerResponse) => {
     if (!response.headersSent) response.setHeader('Connection', 'close');
   };
+  const watch = (socket: Socket) => {
+    if (!endWatches.has(socket) && !socket.destroyed) endWatches.set(socket, watchSending(socket, stall));
+  };
+  const endWatch = (socket: Socket) => {
+    endWatches.get(socket)?.();
+    endWatches.delete(socket);
+  };
   server.on('connection', (socket) => {
     running.set(socket, new Set());
-    socket.once('close', () => running.delete(socket));
+    socket.once('close', () => {
+      running.delete(socket);
+      endWatch(socket);
+    });
   });
-  server.prependListener('request', ({ socket }, response) => {
+  server.prependListener('request', ({ socket, headers }, response) => {
+    delete headers.host;
     const responses = running.get(socket);
     responses?.add(response);
     if (isClosing) closeAfter(response);
-    // From its last byte on an answer is only sent: Node starts this time anew whenever some of it has left.
-    response.once('prefinish', () => socket.setTimeout(answerStallMs));
+    // A large answer is piped; any other is handed over whole.
+    response.once('pipe', () => {
+      watch(socket);
+    });
+    response.once('prefinish', () => {
+      watch(socket);
+    });
     response.once('close', () => {
       responses?.delete(response);
+      if (responses?.size !== 0) return;
+      endWatch(socket);
       // A response whose head had already promised to keep the connection.
-      if (isClosing && responses?.size === 0) socket.destroySoon();
+      if (isClosing) socket.destroySoon();
     });
   });
   return {

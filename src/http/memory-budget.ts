@@ -14,7 +14,8 @@ export interface MemoryBudget {
 }
 
 /**
- * Bytes that every request may hold beside the budget, so that a ping is answered however full it is.
+ * Bytes of its body that every request may hold beside the budget, and longest answer that is never counted, so that a
+ * ping is answered however full it is.
  * @unit bytes
  */
 export const freeBytes = 4096;

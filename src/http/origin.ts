@@ -1,5 +1,5 @@
 /** Owns who may call from where: the `Host` and `Origin` tables and the CORS headers. */
-import type { OutgoingHttpHeaders } from 'node:http';
+import type { IncomingMessage, OutgoingHttpHeaders } from 'node:http';
 
 /** What the operator allows. */
 export interface AccessPolicy {
@@ -15,6 +15,23 @@ const preflightMaxAgeSeconds = 600;
 
 const normalizeOrigin = (origin: string) => origin.toLowerCase().replace(/\/$/, '');
 const withoutPort = (host: string) => host.replace(/:\d*$/, '');
+
+/** The `Host` of a request as it was sent: the parsed headers no longer have it, lest the adapter judge it first. */
+export function hostOf({ rawHeaders }: Pick<IncomingMessage, 'rawHeaders'>): string | undefined {
+  const index = rawHeaders.findIndex((text, position) => position % 2 === 0 && text.toLowerCase() === 'host');
+  return index === -1 ? undefined : rawHeaders[index + 1];
+}
+
+const maxPort = 65_535;
+/** A name, an IPv4 address or a bracketed IPv6 address, with or without a port. */
+const hostPattern = /^(?:\[[\da-f:.]+\]|[\w.-]+)(?::(\d*))?$/i;
+
+/** True without a `Host`, for an empty one, and for one that a URL could name. */
+export function isHostWellFormed(host: string | undefined): boolean {
+  if (host === undefined || host === '') return true;
+  const match = hostPattern.exec(host);
+  return match !== null && Number(match[1] ?? 0) <= maxPort;
+}
 
 /**
  * True for a `Host` that names this machine or an allowed name, with or without a port. A page that rebinds its own

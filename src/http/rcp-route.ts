@@ -10,15 +10,16 @@ import { answerOf, writeAnswer } from './answer.ts';
 import type { KeyCheck } from './auth.ts';
 import type { BodyOutcome } from './body.ts';
 import type { MemoryBudget, MemoryShare } from './memory-budget.ts';
+import { freeBytes } from './memory-budget.ts';
 import { decodeBody, isEncoded, readBody } from './body.ts';
 import { watchConnection } from './disconnect.ts';
 import type { AccessPolicy } from './origin.ts';
-import { isHostAllowed, isOriginAllowed, preflightHeaders } from './origin.ts';
+import { hostOf, isHostAllowed, isOriginAllowed, preflightHeaders } from './origin.ts';
 import type { UploadLimits } from './refuse.ts';
 import { refuse } from './refuse.ts';
 import { createEventStream } from './sse.ts';
 
-/** Why a request was turned away before any of it was understood; a label for metrics. */
+/** Why a request was turned away before any of it was understood, or its answer given up; a label for metrics. */
 export type RefusalReason =
   | 'method'
   | 'host'
@@ -29,7 +30,8 @@ export type RefusalReason =
   | 'crowded'
   | 'unauthorized'
   | 'draining'
-  | 'notUtf8';
+  | 'notUtf8'
+  | 'stalled';
 
 /** What handling a request needs. */
 export interface RcpRouteOptions {
@@ -83,10 +85,11 @@ export function createRcpRoute(options: RcpRouteOptions): RcpRoute {
   const { service, sessions, limits, policy, onRefused, clock } = options;
 
   /** The refusal that the head of the request alone calls for, if any. */
-  const refusalOfHead = ({ method, headers }: IncomingMessage): (Refused & { readonly answer: Answer }) | null => {
+  const refusalOfHead = (incoming: IncomingMessage): (Refused & { readonly answer: Answer }) | null => {
+    const { method, headers } = incoming;
     if (method !== 'POST' && method !== 'OPTIONS')
       return { refused: 'method', answer: { status: 405, headers: allow } };
-    if (!isHostAllowed(headers.host, policy)) return { refused: 'host', answer: { status: 403 } };
+    if (!isHostAllowed(hostOf(incoming), policy)) return { refused: 'host', answer: { status: 403 } };
     if (!isOriginAllowed(headers.origin, policy)) return { refused: 'origin', answer: { status: 403 } };
     if (method === 'POST' && isEncoded(headers['content-encoding']))
       return { refused: 'encoding', answer: { status: 415 } };
@@ -149,7 +152,8 @@ export function createRcpRoute(options: RcpRouteOptions): RcpRoute {
                   },
           });
     if (signal.aborted) return;
-    const hasRoom = built.body === null || call.share.claim(built.body.length);
+    const answerBytes = built.body?.length ?? 0;
+    const hasRoom = answerBytes <= freeBytes || call.share.claim(answerBytes);
     if (!hasRoom) onRefused('crowded');
     const reply = hasRoom
       ? built
@@ -186,19 +190,22 @@ export function createRcpRoute(options: RcpRouteOptions): RcpRoute {
       if (body.kind === 'tooLarge') outgoing.setHeader('Connection', 'close');
       await respond({ incoming, outgoing, pathMethod, signal: connection.signal, share }, outcome);
     } finally {
+      const release = () => {
+        share.release();
+        connection.release();
+      };
       // Held until the answer is sent: the texts of a call that waits are as large as its body.
-      if (isBeingSent(outgoing))
-        outgoing.once('close', () => {
-          share.release();
-        });
-      else share.release();
-      connection.release();
+      if (isBeingSent(outgoing) && !connection.signal.aborted) {
+        outgoing.once('close', release);
+        // A response behind another one on its connection never closes when the connection does.
+        connection.signal.addEventListener('abort', release);
+      } else release();
     }
   };
 }
 
 const isBeingSent = (outgoing: ServerResponse) =>
-  outgoing.writableEnded && !outgoing.writableFinished && !outgoing.closed;
+  outgoing.headersSent && !outgoing.writableFinished && !outgoing.closed;
 
 const sessionHeaderOf = (incoming: IncomingMessage): string | undefined => {
   const value = incoming.headers['rcp-session'];

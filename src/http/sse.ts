@@ -1,7 +1,7 @@
 /** Owns an event stream: `data:` frames only, the answer last. */
 import type { ServerResponse } from 'node:http';
 import type { Reply } from '../rpc/service.ts';
-import { answerOf, retryAfterHeader, writeAnswer } from './answer.ts';
+import { answerOf, endInPieces, retryAfterHeader, writeAnswer } from './answer.ts';
 
 /** One event stream, opened by its first frame. */
 export interface EventStream {
@@ -31,7 +31,8 @@ export function createEventStream(outgoing: ServerResponse): EventStream {
       ...(reply === null ? {} : retryAfterHeader(reply)),
     });
   };
-  const isWritable = () => !outgoing.destroyed && !outgoing.writableEnded;
+  let isFinished = false;
+  const isWritable = () => !isFinished && !outgoing.destroyed;
   return {
     notify(frame) {
       if (!isWritable() || outgoing.writableLength > maxUnreadBytes) return;
@@ -40,13 +41,14 @@ export function createEventStream(outgoing: ServerResponse): EventStream {
     },
     finish(reply) {
       if (!isWritable()) return;
+      isFinished = true;
       if (reply.body === null) {
         if (outgoing.headersSent) outgoing.end();
         else writeAnswer(outgoing, answerOf(reply));
         return;
       }
       open(reply);
-      outgoing.end(Buffer.concat([frameStart, reply.body, frameEnd]));
+      endInPieces(outgoing, Buffer.concat([frameStart, reply.body, frameEnd]));
     },
   };
 }

@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import { createKeyCheck } from '../../../src/http/auth.ts';
-import { isHostAllowed, isOriginAllowed } from '../../../src/http/origin.ts';
+import { isHostAllowed, isHostWellFormed, isOriginAllowed } from '../../../src/http/origin.ts';
 import { createHarnesses, post, request } from './harness.ts';
 
 const { start, closeAll } = createHarnesses();
@@ -81,6 +81,40 @@ describe('Host', () => {
     expect(isHostAllowed(host, loopback)).toBe(onLoopback);
     expect(isHostAllowed(host, open)).toBe(elsewhere);
     expect(isHostAllowed(host, named)).toBe(withNames);
+  });
+
+  it.each(['127.0.0.1@evil', 'a b', '[::1', 'evil.example/x', 'ex%41mple'])(
+    'malformed as %s is 403 where it is checked, else 400, with an empty body and its length',
+    async (host) => {
+      for (const [isLoopbackBind, status] of [
+        [true, 403],
+        [false, 400],
+      ] as const) {
+        const harness = await start({ isLoopbackBind });
+        for (const path of ['/rcp/ping', '/metrics', '/nope']) {
+          const answer = await harness.exchange(post(path, '{}', { Host: host }));
+          expect([answer.status, answer.headers.get('content-length'), answer.body]).toEqual([status, '0', '']);
+          expect(answer.headers.has('transfer-encoding')).toBe(false);
+        }
+        expect(harness.service.calls).toEqual([]);
+        expect(harness.refused).toEqual(['host', 'host', 'host']);
+      }
+    },
+  );
+
+  it.each([
+    [undefined, true],
+    ['', true],
+    ['api.example', true],
+    ['api_1.example:', true],
+    ['api.example:65535', true],
+    ['[::1]:80', true],
+    ['api.example:65536', false],
+    ['api.example:8x', false],
+    ['::1', false],
+    ['user@api.example', false],
+  ])('%s is well-formed: %s', (host, isWellFormed) => {
+    expect(isHostWellFormed(host)).toBe(isWellFormed);
   });
 
   it('refused is 403 with an empty body before dispatch', async () => {

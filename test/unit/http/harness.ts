@@ -144,6 +144,7 @@ export async function startHarness(
     host: '127.0.0.1',
     port: 0,
     clock,
+    onStalled: () => refused.push('stalled'),
     limits: {
       maxConnections: 50,
       headerBytes: 16_384,

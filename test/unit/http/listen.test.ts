@@ -6,7 +6,7 @@ import { ConfigurationError } from '../../../src/errors.ts';
 import { createMemoryBudget } from '../../../src/http/memory-budget.ts';
 import { closeGraceMs, listen } from '../../../src/http/listen.ts';
 import { gate, reply } from './fake-service.ts';
-import { createHarnesses, parseAnswer, post } from './harness.ts';
+import { createHarnesses, parseAnswer, post, type Harness } from './harness.ts';
 
 const { start, closeAll } = createHarnesses();
 afterEach(closeAll);
@@ -32,7 +32,7 @@ describe('binding', () => {
       answerStallMs: 1000,
     };
     const app = { fetch: () => new Response() } as never;
-    const failure = listen({ app, host: '127.0.0.1', port, clock, limits });
+    const failure = listen({ app, host: '127.0.0.1', port, clock, limits, onStalled: () => undefined });
     await expect(failure).rejects.toBeInstanceOf(ConfigurationError);
     await expect(failure).rejects.toThrow(`127.0.0.1:${String(port)}`);
     await new Promise((resolve) => occupant.close(resolve));
@@ -193,22 +193,87 @@ describe('closing', () => {
 });
 
 describe('an answer that nobody reads', () => {
-  it('is given up when it makes no progress, and its memory with it', async () => {
-    const memory = createMemoryBudget(40_000_000);
-    const harness = await start({ memory }, { answerStallMs: 100 });
-    harness.service.handle = () => reply(`"${'x'.repeat(30_000_000)}"`);
-    const reader = await harness.open();
-    reader.socket.pause();
-    reader.socket.write(post('/rcp/embed', '{}', keep));
-    await harness.service.received(1);
-    const room = () => {
+  const bytes = 30_000_000;
+  const startBig = async () => {
+    const memory = createMemoryBudget(3 * bytes);
+    const harness = await start({ memory }, { answerStallMs: 1000 });
+    harness.service.handle = () => reply(`"${'x'.repeat(bytes - 2)}"`);
+    const isWholeAgain = () => {
       const share = memory.open();
-      const hasRoom = share.claim(30_000_000);
+      const hasRoom = share.claim(3 * bytes);
       share.release();
       return hasRoom;
     };
-    await expect.poll(room, { interval: 5 }).toBe(false);
-    await expect.poll(room, { timeout: 10_000 }).toBe(true);
+    const reader = await harness.open();
+    reader.socket.pause();
+    return { harness, reader, isWholeAgain };
+  };
+  const watchBegun = (harness: Harness) => expect.poll(() => harness.clock.pendingTimers(), { interval: 5 }).toBe(1);
+
+  it.each([
+    ['JSON', {}],
+    ['an event stream', { Accept: 'text/event-stream' }],
+  ])('as %s is given up after the stall time, counted, and its memory given back', async (_, headers) => {
+    const { harness, reader, isWholeAgain } = await startBig();
+    reader.socket.write(post('/rcp/embed', '{}', { ...keep, ...headers }));
+    await watchBegun(harness);
+    expect(isWholeAgain()).toBe(false);
+    // What the kernel takes is progress too: from some round on it takes no more.
+    await expect
+      .poll(() => harness.clock.advance(1000).then(() => harness.refused), { interval: 20 })
+      .toEqual(['stalled']);
+    await expect.poll(isWholeAgain, { interval: 5 }).toBe(true);
+    reader.socket.resume();
+    expect((await reader.ended).length).toBeLessThan(bytes);
+    expect(harness.clock.pendingTimers()).toBe(0);
+  });
+
+  it('is given up together with what was pipelined behind it', async () => {
+    const { harness, reader, isWholeAgain } = await startBig();
+    reader.socket.write(Buffer.concat([post('/rcp/embed', '{}', keep), post('/rcp/embed', '{}', keep)]));
+    await harness.service.received(2);
+    await expect
+      .poll(() => harness.clock.advance(1000).then(() => harness.refused), { interval: 20 })
+      .toEqual(['stalled']);
+    await expect.poll(isWholeAgain, { interval: 5 }).toBe(true);
+    expect(harness.clock.pendingTimers()).toBe(0);
+    reader.socket.destroy();
+  });
+
+  it('is not given up while it waits behind a call that still runs on its connection', async () => {
+    const { harness, reader } = await startBig();
+    const slow = gate();
+    harness.service.handle = async (text) => {
+      if (text === '0') await slow.promise;
+      return reply(`"${'x'.repeat(bytes - 2)}"`);
+    };
+    reader.socket.write(Buffer.concat([post('/rcp/embed', '0', keep), post('/rcp/embed', '1', keep)]));
+    await watchBegun(harness);
+    await harness.clock.advance(10_000);
+    expect(harness.refused).toEqual([]);
+    slow.open();
+    reader.socket.resume();
+    await expect.poll(() => reader.text().length, { timeout: 10_000, interval: 20 }).toBeGreaterThan(2 * bytes);
+    reader.socket.destroy();
+  });
+
+  it('is not given up while some of it leaves within each stall time', async () => {
+    const { harness, reader } = await startBig();
+    reader.socket.write(post('/rcp/embed', '{}', keep));
+    await watchBegun(harness);
+    let seen = 0;
+    let rounds = 0;
+    reader.socket.on('data', () => {
+      if (reader.text().length < seen + bytes / 5) return;
+      seen = reader.text().length;
+      rounds += 1;
+      reader.socket.pause();
+      void harness.clock.advance(999).then(() => reader.socket.resume());
+    });
+    reader.socket.resume();
+    await expect.poll(() => parseAnswer(reader.text()).body.length, { timeout: 10_000 }).toBe(bytes);
+    expect(rounds).toBeGreaterThan(3);
+    expect(harness.refused).toEqual([]);
     reader.socket.destroy();
   });
 });

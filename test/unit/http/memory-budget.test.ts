@@ -60,6 +60,19 @@ describe('the memory for uploads', () => {
     expect(memory.open().claim(10_000)).toBe(true);
   });
 
+  it('that is full lets every small answer pass, also that of a body that used up its free bytes', async () => {
+    const memory = createMemoryBudget(10_000);
+    const other = memory.open();
+    other.claim(10_000 + freeBytes);
+    const harness = await start({ memory, limits });
+    const call = () => harness.exchange(post('/rcp/embed', Buffer.alloc(freeBytes, ' ')));
+    harness.service.handle = () => reply(`"${'x'.repeat(freeBytes - 2)}"`);
+    expect((await call()).body).toHaveLength(freeBytes);
+    harness.service.handle = () => reply(`"${'x'.repeat(freeBytes - 1)}"`);
+    expect(JSON.parse((await call()).body)).toMatchObject({ error: { code: -32011 } });
+    other.release();
+  });
+
   it('counts an answer until it is sent: what does not fit is -32011 under its own id', async () => {
     const memory = createMemoryBudget(10_000);
     const harness = await start({ memory, limits });
