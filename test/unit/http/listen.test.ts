@@ -3,6 +3,7 @@ import { createServer } from 'node:net';
 import type { AddressInfo } from 'node:net';
 import { afterEach, describe, expect, it } from 'vitest';
 import { ConfigurationError } from '../../../src/errors.ts';
+import { pieceBytes } from '../../../src/http/answer.ts';
 import { createMemoryBudget } from '../../../src/http/memory-budget.ts';
 import { closeGraceMs, listen } from '../../../src/http/listen.ts';
 import { gate, reply } from './fake-service.ts';
@@ -178,6 +179,21 @@ describe('closing', () => {
     const closed = harness.close(60_000);
     reader.socket.resume();
     expect(parseAnswer(await reader.ended).body).toHaveLength(bytes);
+    await closed;
+  });
+
+  it('sends every answer that was handed over whole, however much of it still waits to leave', async () => {
+    const harness = await start({ memory: createMemoryBudget(100_000_000) });
+    const answer = `"${'x'.repeat(pieceBytes - 2)}"`;
+    const count = 300;
+    harness.service.handle = () => reply(answer);
+    const reader = await harness.open();
+    reader.socket.pause();
+    reader.socket.write(Buffer.concat(Array.from({ length: count }, () => post('/rcp/embed', '{}', keep))));
+    await harness.service.received(count);
+    const closed = harness.close(60_000);
+    reader.socket.resume();
+    expect((await reader.ended).split(answer)).toHaveLength(count + 1);
     await closed;
   });
 
