@@ -2,7 +2,7 @@
 import type { TokenLibrary } from './library.ts';
 import { cutIds } from './truncate.ts';
 import type { CountedIds } from './truncate.ts';
-import type { Turns } from './turns.ts';
+import type { GiveBack, Turns } from './turns.ts';
 import { firstWindowEnd, isWindowEnough, nextWindowEnd, windowMarginTokens, windowText } from './window.ts';
 
 /** Most texts that go to the library at once; copying their ids takes about 2 ms of the thread that serves. */
@@ -57,10 +57,23 @@ export interface EncodeContext {
 async function encode(context: EncodeContext, windows: readonly string[]): Promise<readonly ArrayLike<number>[]> {
   context.signal?.throwIfAborted();
   const isLarge = windows.some((text) => text.length > largeWindowCharacters);
-  if (!isLarge) return context.library.encodeBatch(windows);
-  const giveBack = await context.turns.take(context.signal);
+  const giveBack = isLarge ? await context.turns.take(context.signal) : null;
   // The library cannot be stopped: who aborts is told at once, and the turn ends when its memory is free again.
-  return untilAborted(context.library.encodeBatch(windows).finally(giveBack), context.signal);
+  return untilAborted(encodeHolding(context, windows, giveBack), context.signal);
+}
+
+async function encodeHolding(
+  { library, signal }: EncodeContext,
+  windows: readonly string[],
+  giveBack: GiveBack | null,
+) {
+  try {
+    // The signal may abort between the turn's arrival and this moment.
+    signal?.throwIfAborted();
+    return await library.encodeBatch(windows);
+  } finally {
+    giveBack?.();
+  }
 }
 
 /**
@@ -99,7 +112,7 @@ async function encodeGrowing(context: EncodeContext, text: string, firstEnd: num
 
 /**
  * The first `maxIds` ids of each text without special tokens, in input order.
- * @throws the signal's reason, between two slices; overloaded
+ * @throws the signal's reason, as soon as it aborts; overloaded
  */
 export async function encodeBounded(
   context: EncodeContext,

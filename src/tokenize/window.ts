@@ -21,10 +21,11 @@ const growthFactor = 4;
 const maxGrowthTokens = 250_000;
 
 /**
- * Most characters by which one attempt may grow, blanks for example; looking through them takes about 10 ms.
+ * Characters by which one attempt may always grow, blanks for example; the library needs about 0.3 s for them.
+ * Beyond, a prefix that gave too few tokens grows by no more than the factor, so that all attempts stay few.
  * @unit characters
  */
-const maxGrowthCharacters = 8_000_000;
+const maxGrowthCharacters = 1_048_576;
 
 /**
  * How far beyond its end a prefix reaches for white space; a longer word is cut, which the margin makes harmless.
@@ -56,9 +57,9 @@ const isLetter = (unit: number): boolean =>
   (unit >= 0x30 && unit <= 0x39) ||
   (unit >= 0xc0 && unit < 0x2000);
 
-/** The place after `start` by which the text has given about `tokens` tokens. */
-function placeOfTokens(text: string, start: number, tokens: number): number {
-  const limit = Math.min(text.length, start + maxGrowthCharacters);
+/** The place after `start` by which the text has given about `tokens` tokens; at most `maxCharacters` further. */
+function placeOfTokens(text: string, start: number, tokens: number, maxCharacters: number): number {
+  const limit = Math.min(text.length, start + maxCharacters);
   let estimate = 0;
   let letters = 0;
   let end = start;
@@ -75,6 +76,24 @@ function placeOfTokens(text: string, start: number, tokens: number): number {
   return end;
 }
 
+/** Whether two characters belong to one run: letters, white space, or the same character again and again. */
+const isSameRun = (unit: number, other: number): boolean =>
+  unit === other || (isLetter(unit) && isLetter(other)) || (isWhiteSpace(unit) && isWhiteSpace(other));
+
+/**
+ * Where the run ends that fills the last `minCharacters` of a prefix; `end` itself where it fills fewer.
+ * @unit UTF-16 code units
+ */
+function runEndFrom(text: string, end: number, minCharacters: number): number {
+  const last = text.charCodeAt(end - 1);
+  for (let place = end - minCharacters; place < end; place++) {
+    if (place < 0 || !isSameRun(text.charCodeAt(place), last)) return end;
+  }
+  let runEnd = end;
+  while (runEnd < text.length && isSameRun(text.charCodeAt(runEnd), last)) runEnd++;
+  return runEnd;
+}
+
 /** The next white space, or where none is near any place between two characters. */
 function cutFrom(text: string, start: number): number {
   const furthest = Math.min(start + maxReachCharacters, text.length);
@@ -87,7 +106,10 @@ function cutFrom(text: string, start: number): number {
  * @unit UTF-16 code units
  */
 export function firstWindowEnd(text: string, maxIds: number): number {
-  return cutFrom(text, placeOfTokens(text, 0, Math.ceil((maxIds + windowMarginTokens) * firstReserve)));
+  return cutFrom(
+    text,
+    placeOfTokens(text, 0, Math.ceil((maxIds + windowMarginTokens) * firstReserve), maxGrowthCharacters),
+  );
 }
 
 /**
@@ -95,8 +117,13 @@ export function firstWindowEnd(text: string, maxIds: number): number {
  * @unit UTF-16 code units
  */
 export function nextWindowEnd(text: string, end: number, maxIds: number, attempts: number): number {
-  const tokens = (maxIds + windowMarginTokens) * growthFactor ** attempts;
-  return cutFrom(text, placeOfTokens(text, end, Math.min(tokens, Math.max(maxGrowthTokens, maxIds))));
+  const neededTokens = maxIds + windowMarginTokens;
+  const tokens = Math.min(neededTokens * growthFactor ** attempts, Math.max(maxGrowthTokens, maxIds));
+  const maxCharacters = Math.max(maxGrowthCharacters, end * (growthFactor - 1));
+  // Each attempt tokenises the whole prefix again: a run known to give less than one token for each hundred
+  // characters is passed in one attempt.
+  const start = runEndFrom(text, end, neededTokens * lettersPerToken);
+  return cutFrom(text, placeOfTokens(text, start, tokens, maxCharacters));
 }
 
 /** Whether a prefix that gave `tokens` is the whole text or certainly holds the first `maxIds` ids of the whole. */

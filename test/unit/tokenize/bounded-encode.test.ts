@@ -77,6 +77,47 @@ describe('tokenising in bounded steps', () => {
     expect(batches).toHaveLength(2);
   });
 
+  it('an abort is told at once while the library works on any text, and its own failure afterwards is unheard', async () => {
+    const { library } = letterLibrary();
+    let fail: (error: Error) => void = () => undefined;
+    const stuck: TokenLibrary = { ...library, encodeBatch: () => new Promise((_, reject) => (fail = reject)) };
+    const reason = new Error('deadline');
+    for (const length of [1, largeWindowCharacters * 2]) {
+      const controller = new AbortController();
+      const call = encodeBounded(context(stuck, controller.signal), [' '.repeat(length)], 10);
+      await new Promise(setImmediate);
+      controller.abort(reason);
+      await expect(call).rejects.toBe(reason);
+      fail(new Error('too late'));
+      await new Promise(setImmediate);
+    }
+  });
+
+  it('an abort in the moment the turn arrives never starts the library and frees the turn', async () => {
+    const { library, batches } = letterLibrary();
+    const turns = createTurns(10);
+    const giveBack = await turns.take();
+    const controller = new AbortController();
+    const blanks = ' '.repeat(largeWindowCharacters * 2);
+    const call = encodeBounded({ library, turns, signal: controller.signal }, [blanks], 10);
+    const reason = new Error('cancelled');
+    giveBack();
+    controller.abort(reason);
+    await expect(call).rejects.toBe(reason);
+    expect(batches).toEqual([]);
+    (await turns.take(AbortSignal.timeout(1_000)))();
+  });
+
+  it('a library that fails frees the turn', async () => {
+    const { library } = letterLibrary();
+    const failure = new Error('broken');
+    const broken: TokenLibrary = { ...library, encodeBatch: () => Promise.reject(failure) };
+    const shared = context(broken);
+    const blanks = ' '.repeat(largeWindowCharacters * 2);
+    await expect(encodeBounded(shared, [blanks], 10)).rejects.toBe(failure);
+    await expect(encodeBounded(shared, [blanks], 10)).rejects.toBe(failure);
+  });
+
   it('an abort in the middle of a very long text is told at once, and the next one waits for the library', async () => {
     let finish: () => void = () => undefined;
     const { library } = letterLibrary();

@@ -61,8 +61,36 @@ describe('window of a long text', () => {
   });
 
   it('one attempt grows by a bounded number of characters and of tokens, however many came before', () => {
-    expect(nextWindowEnd(' '.repeat(20_000_000), 1_000, 254, 12)).toBeLessThan(8_100_000);
+    expect(nextWindowEnd(' '.repeat(20_000_000), 1_000, 254, 12)).toBeLessThan(1_100_000);
     expect(nextWindowEnd('a '.repeat(2_000_000), 1_000, 254, 12)).toBeLessThan(600_000);
+  });
+
+  it('a run that gave few tokens for each character is passed in one attempt, be it blanks, letters or one sign', () => {
+    for (const unit of [' ', ' \n', 'a', 'aB7', '\u0301', '\f', '!']) {
+      const run = unit.repeat(4_000_000 / unit.length);
+      const end = nextWindowEnd(`${run}${' word'.repeat(100_000)}`, 100_000, 254, 1);
+      expect(end).toBeGreaterThanOrEqual(run.length);
+      expect(end).toBeLessThan(run.length + 20_000);
+    }
+  });
+
+  it('a run too short to tell how many tokens it gives is passed in steps', () => {
+    const text = `${' '.repeat(70_000)}${'a'.repeat(4_000_000)}`;
+    expect(nextWindowEnd(text, 100_000, 254, 1)).toBeLessThan(300_000);
+    expect(nextWindowEnd(text, 10_000, 254, 1)).toBeLessThan(300_000);
+  });
+
+  it('the prefixes of a text that is sparse all through are together at most twice as long as the text, and a step', () => {
+    for (const unit of [' ', 'a', '!', `${' '.repeat(99)}\f`, `${'a'.repeat(99)} `]) {
+      const text = unit.repeat(8_000_000 / unit.length);
+      let end = firstWindowEnd(text, 254);
+      let characters = end;
+      for (let attempts = 1; end < text.length; attempts++) {
+        end = nextWindowEnd(text, end, 254, attempts);
+        characters += end;
+      }
+      expect(characters).toBeLessThan(2 * text.length + 1_100_000);
+    }
   });
 
   it('a window is enough when it is the whole text, or gives more tokens than are kept and the margin', () => {
