@@ -9,8 +9,8 @@ import {
 } from './onnx_pb.ts';
 import type { AttributeProto, GraphProto, NodeProto, TensorProto, ValueInfoProto } from './onnx_pb.ts';
 
-/** ONNX numbers of the element types that occur at a graph's edges. */
-export const elementTypes = { float32: 1, int64: 7, float16: 10 } as const;
+/** ONNX numbers of the element types that are read or made. */
+export const elementTypes = { float32: 1, uint8: 2, int8: 3, int32: 6, int64: 7, bool: 9, float16: 10 } as const;
 
 /** ONNX numbers of the attribute types that the kernels use. */
 const attributeTypes = { int: 2, ints: 7 } as const;
@@ -27,10 +27,19 @@ export interface GraphBuilder {
   readonly opset: number;
   /** Adds a node with one output. */
   node(opType: string, inputs: readonly string[], attributes?: Readonly<Record<string, AttributeValue>>): string;
+  /** Adds a node with several outputs; their names in order. */
+  nodes(
+    opType: string,
+    inputs: readonly string[],
+    outputCount: number,
+    attributes?: Readonly<Record<string, AttributeValue>>,
+  ): string[];
   /** Adds a float32 constant. */
   floats(values: ArrayLike<number>, dims?: readonly number[]): string;
   /** Adds an int64 constant. */
   ints(values: readonly number[], dims?: readonly number[]): string;
+  /** Gives an input of the graph that this is added to a default without a single value in it. */
+  emptyDefault(name: string, elementType: number, dims: readonly number[]): void;
   /** Declares an input of the graph. */
   input(name: string, elementType: number, shape: Shape): string;
   /** Makes `tensor`, or what the last operator makes of it, a float32 output of the graph under the name `name`. */
@@ -74,9 +83,16 @@ export function createGraphBuilder(opset: number, prefix = 'trivec'): GraphBuild
   const outputs: ValueInfoProto[] = [];
   let count = 0;
   const nextName = (label: string): string => `${prefix}_${String(count++)}_${label}`;
-  const addNode = (opType: string, from: readonly string[], to: string, attribute: AttributeProto[]): void => {
-    nodes.push(create(NodeProtoSchema, { opType, name: to, input: [...from], output: [to], attribute }));
+  const addNode = (
+    opType: string,
+    from: readonly string[],
+    to: readonly string[],
+    attribute: AttributeProto[],
+  ): void => {
+    nodes.push(create(NodeProtoSchema, { opType, name: to[0] ?? '', input: [...from], output: [...to], attribute }));
   };
+  const encodeAttributes = (attributes: Readonly<Record<string, AttributeValue>>): AttributeProto[] =>
+    Object.entries(attributes).map(([key, value]) => encodeAttribute(key, value));
   const addConstant = (values: ArrayLike<number>, dims: readonly number[], dataType: number): string => {
     const name = nextName('constant');
     const rawData = encodeValues(values, dataType);
@@ -87,18 +103,26 @@ export function createGraphBuilder(opset: number, prefix = 'trivec'): GraphBuild
     opset,
     node(opType, from, attributes = {}) {
       const name = nextName(opType);
-      const encoded = Object.entries(attributes).map(([key, value]) => encodeAttribute(key, value));
-      addNode(opType, from, name, encoded);
+      addNode(opType, from, [name], encodeAttributes(attributes));
       return name;
+    },
+    nodes(opType, from, outputCount, attributes = {}) {
+      const names = Array.from({ length: outputCount }, () => nextName(opType));
+      addNode(opType, from, names, encodeAttributes(attributes));
+      return names;
     },
     floats: (values, dims = [values.length]) => addConstant(values, dims, elementTypes.float32),
     ints: (values, dims = [values.length]) => addConstant(values, dims, elementTypes.int64),
+    emptyDefault(name, dataType, dims) {
+      const rawData = new Uint8Array(0);
+      initializers.push(create(TensorProtoSchema, { name, dataType, dims: dims.map(BigInt), rawData }));
+    },
     input(name, elementType, shape) {
       inputs.push(describeValue(name, elementType, shape));
       return name;
     },
     output(name, tensor, shape, lastOperator = 'Identity') {
-      addNode(lastOperator, [tensor], name, []);
+      addNode(lastOperator, [tensor], [name], []);
       outputs.push(describeValue(name, elementTypes.float32, shape));
     },
     build: () => create(GraphProtoSchema, { node: nodes, initializer: initializers, input: inputs, output: outputs }),

@@ -1,11 +1,11 @@
 /** Owns the reading of what an ONNX file says about itself: inputs, outputs, operator set. */
 import { fromBinary } from '@bufbuild/protobuf';
 import { ModelProtoSchema } from './onnx_pb.ts';
-import type { GraphProto, NodeProto, TensorProto, ValueInfoProto } from './onnx_pb.ts';
+import type { GraphProto, ModelProto, NodeProto, TensorProto, ValueInfoProto } from './onnx_pb.ts';
 import type { Shape } from './builder.ts';
 
 /** ONNX number that says a tensor's values lie in another file. */
-const externalLocation = 1;
+export const externalLocation = 1;
 
 /** An input or output of a graph. */
 export interface GraphValue {
@@ -25,6 +25,8 @@ export interface GraphDescription {
   readonly outputs: readonly GraphValue[];
   /** Files that hold tensors outside the graph file, relative to it. */
   readonly externalFiles: readonly string[];
+  /** Kinds of the operators that occur, those inside control flow left out. */
+  readonly operators: ReadonlySet<string>;
   /** For each output that is a Sigmoid of something, up to type and shape: the tensor that enters the Sigmoid. */
   readonly sigmoidInputs: ReadonlyMap<string, string>;
 }
@@ -61,8 +63,14 @@ function sigmoidInputOf(output: string, producers: ReadonlyMap<string, NodeProto
 /**
  * What the graph in `bytes` says about itself. Throws where the bytes are no complete ONNX model.
  */
-export function describeGraph(bytes: Uint8Array): GraphDescription {
-  const model = fromBinary(ModelProtoSchema, bytes, { readUnknownFields: false });
+export const describeGraph = (bytes: Uint8Array): GraphDescription =>
+  describeModel(fromBinary(ModelProtoSchema, bytes, { readUnknownFields: false }));
+
+/**
+ * What the graph of a model says about itself; the values of its constants are not looked at.
+ * Throws where it has no outputs or no operator set.
+ */
+export function describeModel(model: ModelProto): GraphDescription {
   const opset = model.opsetImport.find(({ domain }) => domain === '' || domain === 'ai.onnx')?.version;
   const { graph } = model;
   if (graph === undefined || graph.output.length === 0 || opset === undefined) {
@@ -79,6 +87,7 @@ export function describeGraph(bytes: Uint8Array): GraphDescription {
     inputs: graph.input.filter(({ name }) => !constants.has(name)).map(readValue),
     outputs: graph.output.map(readValue),
     externalFiles: externalFilesOf(graph),
+    operators: new Set(graph.node.map(({ opType }) => opType)),
     sigmoidInputs: new Map(sigmoidInputs),
   };
 }

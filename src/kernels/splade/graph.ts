@@ -1,24 +1,38 @@
-/** Owns SPLADE max pooling as an ONNX sub-graph. */
+/** Owns SPLADE pooling as an ONNX sub-graph. */
 import type { GraphBuilder } from '../onnx/builder.ts';
-import { maskColumn, reduce } from '../onnx/operators.ts';
+import { hidePadding, maskColumn, reduce } from '../onnx/operators.ts';
 
-/** What is added to the logits of padding: below every real logit, far inside float32. */
-const paddingBias = 1e9;
-
-/**
- * The weight of each vocabulary term: log(1 + max over the real tokens of relu(logit)).
- * The maximum is taken first, which gives the same numbers and leaves one row per text for the rest.
- * @shape f32 [batch, sequence, vocabulary], int64 [batch, sequence] -> f32 [batch, vocabulary]
- * @source SPLADE v2 (Formal et al. 2021), equation 6
- */
-export function splade(builder: GraphBuilder, logits: string, mask: string | null): string {
-  const maxima = reduce(builder, 'ReduceMax', mask === null ? logits : hidePadding(builder, logits, mask), 1, false);
-  const positive = builder.node('Relu', [maxima]);
-  return builder.node('Log', [builder.node('Add', [positive, builder.floats([1])])]);
+/** The variants of SPLADE. */
+export interface SpladeVariant {
+  readonly pooling: 'max' | 'sum';
+  /** `log1pRelu` takes the logarithm twice. */
+  readonly activation: 'relu' | 'log1pRelu';
 }
 
-/** Real tokens get exactly 0 added, so that their logits do not change by a bit. */
-function hidePadding(builder: GraphBuilder, logits: string, mask: string): string {
-  const isPadding = builder.node('Sub', [maskColumn(builder, mask), builder.floats([1])]);
-  return builder.node('Add', [logits, builder.node('Mul', [isPadding, builder.floats([paddingBias])])]);
+/**
+ * The weight of each vocabulary term: the maximum, or the sum, over the real tokens of log(1 + relu(logit)).
+ * The maximum is taken first, which gives the same numbers and leaves one row per text for the rest.
+ * @shape f32 [batch, sequence, vocabulary], int64 [batch, sequence] -> f32 [batch, vocabulary]
+ * @source SPLADE v2 (Formal et al. 2021), equations 1 and 6; for the second logarithm Geng et al. 2025
+ */
+export function splade(
+  builder: GraphBuilder,
+  logits: string,
+  mask: string | null,
+  { pooling, activation }: SpladeVariant = { pooling: 'max', activation: 'relu' },
+): string {
+  if (pooling === 'sum') {
+    const weights = activate(builder, logits, activation);
+    const real = mask === null ? weights : builder.node('Mul', [weights, maskColumn(builder, mask)]);
+    return reduce(builder, 'ReduceSum', real, 1, false);
+  }
+  const maxima = reduce(builder, 'ReduceMax', mask === null ? logits : hidePadding(builder, logits, mask), 1, false);
+  return activate(builder, maxima, activation);
+}
+
+function activate(builder: GraphBuilder, logits: string, activation: SpladeVariant['activation']): string {
+  const logOfOneMore = (tensor: string): string =>
+    builder.node('Log', [builder.node('Add', [tensor, builder.floats([1])])]);
+  const weights = logOfOneMore(builder.node('Relu', [logits]));
+  return activation === 'log1pRelu' ? logOfOneMore(weights) : weights;
 }

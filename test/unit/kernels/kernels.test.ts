@@ -3,8 +3,12 @@ import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { clsPool } from '../../../src/kernels/cls-pool/graph.ts';
 import { clsPoolReference } from '../../../src/kernels/cls-pool/reference.ts';
+import { lastTokenPool } from '../../../src/kernels/last-token-pool/graph.ts';
+import { lastTokenPoolReference } from '../../../src/kernels/last-token-pool/reference.ts';
 import { lateInteraction } from '../../../src/kernels/late-interaction/graph.ts';
 import { lateInteractionReference } from '../../../src/kernels/late-interaction/reference.ts';
+import { maxPool } from '../../../src/kernels/max-pool/graph.ts';
+import { maxPoolReference } from '../../../src/kernels/max-pool/reference.ts';
 import { maxSimModel } from '../../../src/kernels/max-sim/graph.ts';
 import { maxSimReference } from '../../../src/kernels/max-sim/reference.ts';
 import { meanPool } from '../../../src/kernels/mean-pool/graph.ts';
@@ -15,7 +19,12 @@ import { createGraphBuilder, elementTypes } from '../../../src/kernels/onnx/buil
 import type { GraphBuilder } from '../../../src/kernels/onnx/builder.ts';
 import { ModelProtoSchema } from '../../../src/kernels/onnx/onnx_pb.ts';
 import { splade } from '../../../src/kernels/splade/graph.ts';
+import type { SpladeVariant } from '../../../src/kernels/splade/graph.ts';
 import { spladeReference } from '../../../src/kernels/splade/reference.ts';
+import { sqrtLenPool } from '../../../src/kernels/sqrt-len-pool/graph.ts';
+import { sqrtLenPoolReference } from '../../../src/kernels/sqrt-len-pool/reference.ts';
+import { weightedMeanPool } from '../../../src/kernels/weighted-mean-pool/graph.ts';
+import { weightedMeanPoolReference } from '../../../src/kernels/weighted-mean-pool/reference.ts';
 import { toBinary } from '@bufbuild/protobuf';
 import { dimsOf, encodeModel, flatten, floatTensor, intTensor, maxDifference, runModel } from './run-onnx.ts';
 import type { Nested } from './run-onnx.ts';
@@ -24,6 +33,7 @@ interface Case {
   readonly name: string;
   readonly hidden?: number[][][];
   readonly mask?: number[][];
+  readonly variant?: SpladeVariant;
   readonly vectors?: number[][];
   readonly queryRows?: number[][];
   readonly passageRows?: number[][];
@@ -42,13 +52,17 @@ const readCases = (kernel: string): CaseFile =>
 
 interface TokenKernel {
   readonly shape: readonly string[];
-  readonly graph: (builder: GraphBuilder, hidden: string, mask: string | null) => string;
-  readonly reference: (rows: number[][], mask: number[] | null) => Nested;
+  readonly graph: (builder: GraphBuilder, hidden: string, mask: string | null, variant?: SpladeVariant) => string;
+  readonly reference: (rows: number[][], mask: number[] | null, variant?: SpladeVariant) => Nested;
 }
 
 const tokenKernels: Readonly<Record<string, TokenKernel>> = {
   'mean-pool': { shape: ['batch', 'width'], graph: meanPool, reference: meanPoolReference },
   'cls-pool': { shape: ['batch', 'width'], graph: clsPool, reference: clsPoolReference },
+  'max-pool': { shape: ['batch', 'width'], graph: maxPool, reference: maxPoolReference },
+  'last-token-pool': { shape: ['batch', 'width'], graph: lastTokenPool, reference: lastTokenPoolReference },
+  'sqrt-len-pool': { shape: ['batch', 'width'], graph: sqrtLenPool, reference: sqrtLenPoolReference },
+  'weighted-mean-pool': { shape: ['batch', 'width'], graph: weightedMeanPool, reference: weightedMeanPoolReference },
   splade: { shape: ['batch', 'width'], graph: splade, reference: spladeReference },
   'late-interaction': {
     shape: ['batch', 'sequence', 'width'],
@@ -57,11 +71,17 @@ const tokenKernels: Readonly<Record<string, TokenKernel>> = {
   },
 };
 
-async function runTokenKernel(kernel: TokenKernel, opset: number, hidden: number[][][], mask: number[][] | undefined) {
+async function runTokenKernel(
+  kernel: TokenKernel,
+  opset: number,
+  hidden: number[][][],
+  mask: number[][] | undefined,
+  variant: SpladeVariant | undefined,
+) {
   const builder = createGraphBuilder(opset);
   const input = builder.input('hidden', elementTypes.float32, ['batch', 'sequence', 'width']);
   const maskInput = mask ? builder.input('attention_mask', elementTypes.int64, ['batch', 'sequence']) : null;
-  builder.output('result', kernel.graph(builder, input, maskInput), kernel.shape);
+  builder.output('result', kernel.graph(builder, input, maskInput, variant), kernel.shape);
   const model = encodeModel(builder);
   const feeds = { hidden: floatTensor(hidden), ...(mask ? { attention_mask: intTensor(mask) } : {}) };
   return (await runModel(model, feeds))['result'];
@@ -70,24 +90,27 @@ async function runTokenKernel(kernel: TokenKernel, opset: number, hidden: number
 describe.each(Object.entries(tokenKernels))('kernel %s', (name, kernel) => {
   const { cases, tolerance } = readCases(name);
 
-  it.each(cases)('the reference gives the numbers worked out by hand: $name', ({ hidden = [], mask, expected }) => {
-    const found = hidden.map((rows, index) => kernel.reference(rows, mask?.[index] ?? null));
-    expect(maxDifference(flatten(found), flatten(expected))).toBeLessThanOrEqual(Math.max(tolerance, 1e-9));
-  });
+  it.each(cases)(
+    'the reference gives the numbers worked out by hand: $name',
+    ({ hidden = [], mask, variant, expected }) => {
+      const found = hidden.map((rows, index) => kernel.reference(rows, mask?.[index] ?? null, variant));
+      expect(maxDifference(flatten(found), flatten(expected))).toBeLessThanOrEqual(Math.max(tolerance, 1e-9));
+    },
+  );
 
   it.each(opsets)('the graph equals the reference in operator set %i', async (opset) => {
-    for (const { hidden = [], mask } of cases) {
-      const expected = hidden.map((rows, index) => kernel.reference(rows, mask?.[index] ?? null));
-      const found = await runTokenKernel(kernel, opset, hidden, mask);
+    for (const { hidden = [], mask, variant } of cases) {
+      const expected = hidden.map((rows, index) => kernel.reference(rows, mask?.[index] ?? null, variant));
+      const found = await runTokenKernel(kernel, opset, hidden, mask, variant);
       expect(found?.dims).toEqual(dimsOf(expected));
       expect(maxDifference(found?.values ?? [], flatten(expected))).toBeLessThanOrEqual(tolerance);
     }
   });
 
   it.each(opsets)('without a mask input every row counts, in operator set %i', async (opset) => {
-    for (const { hidden = [] } of cases) {
-      const expected = hidden.map((rows) => kernel.reference(rows, null));
-      const found = await runTokenKernel(kernel, opset, hidden, undefined);
+    for (const { hidden = [], variant } of cases) {
+      const expected = hidden.map((rows) => kernel.reference(rows, null, variant));
+      const found = await runTokenKernel(kernel, opset, hidden, undefined, variant);
       expect(found?.dims).toEqual(dimsOf(expected));
       expect(maxDifference(found?.values ?? [], flatten(expected))).toBeLessThanOrEqual(Math.max(tolerance, 1e-5));
     }
