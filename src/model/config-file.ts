@@ -5,22 +5,40 @@ import { ConfigurationError } from '../errors.ts';
 import { gather } from './gather.ts';
 import { readJson, readOptionalJson } from './json-file.ts';
 import type { Prompts } from './manifest.ts';
-import { believableTokens, smallestLimit, usablePositions } from './token-limit.ts';
+import { believableTokens, positionPadId, smallestLimit, usablePositions } from './token-limit.ts';
 
 const configSchema = z.object({
   architectures: z.array(z.string()).nullish(),
   model_type: z.string().default(''),
   hidden_size: z.int().positive().optional(),
-  /** DistilBERT's word for the hidden size. */
+  /** Words for the hidden size in DistilBERT and in the GPT family. */
   dim: z.int().positive().optional(),
+  n_embd: z.int().positive().optional(),
   vocab_size: z.int().positive(),
   max_position_embeddings: z.unknown().optional(),
+  n_positions: z.unknown().optional(),
+  matryoshka_dimensions: z.array(z.int().positive()).nullish(),
   pad_token_id: z.int().nullish(),
   num_labels: z.int().positive().optional(),
   id2label: z.record(z.string(), z.unknown()).nullish(),
 });
 const sentenceSchema = z.object({ max_seq_length: z.unknown().optional() });
-const tokenizerSchema = z.object({ model_max_length: z.unknown().optional() });
+/** A special token: its text, or an object that holds it. */
+const tokenSchema = z
+  .union([z.string(), z.object({ content: z.string() })])
+  .nullish()
+  .transform((token) => (typeof token === 'string' ? token : (token?.content ?? null)))
+  .catch(null);
+const tokenizerSchema = z.object({
+  model_max_length: z.unknown().optional(),
+  bos_token: tokenSchema,
+  eos_token: tokenSchema,
+  unk_token: tokenSchema,
+  sep_token: tokenSchema,
+  pad_token: tokenSchema,
+  cls_token: tokenSchema,
+  mask_token: tokenSchema,
+});
 const promptsSchema = z.object({
   prompts: z.record(z.string(), z.string()).nullish(),
   default_prompt_name: z.string().nullish(),
@@ -28,6 +46,9 @@ const promptsSchema = z.object({
 
 /** Names that sentence-transformers looks for, first match wins, for each kind of text. */
 const promptNames = { query: ['query'], document: ['document', 'passage', 'corpus'] } as const;
+
+/** Texts of the special tokens, null where the tokenizer has none. */
+export type SpecialTokens = Readonly<Record<'bos' | 'eos' | 'unk' | 'sep' | 'pad' | 'cls' | 'mask', string | null>>;
 
 /** What the configuration files say, before anything is known of the graph. */
 export interface FolderConfig {
@@ -38,7 +59,26 @@ export interface FolderConfig {
   readonly labels: number;
   /** null where no file states a believable limit. */
   readonly maxTokens: number | null;
+  /** Positions that a text can use; null where the model has no table of them. */
+  readonly maxPositions: number | null;
   readonly prompts: Prompts;
+  readonly specialTokens: SpecialTokens;
+  /** Lengths that a vector may be cut to; empty where the file names none. */
+  readonly matryoshkaDimensions: readonly number[];
+  /** The padding id behind which positions start; null where they count from 0. */
+  readonly positionPadId: number | null;
+}
+
+function specialTokensOf(file: z.infer<typeof tokenizerSchema> | null): SpecialTokens {
+  return {
+    bos: file?.bos_token ?? null,
+    eos: file?.eos_token ?? null,
+    unk: file?.unk_token ?? null,
+    sep: file?.sep_token ?? null,
+    pad: file?.pad_token ?? null,
+    cls: file?.cls_token ?? null,
+    mask: file?.mask_token ?? null,
+  };
 }
 
 /** The prompt of each kind: the one of its name, else the default one, else none. */
@@ -63,9 +103,11 @@ export async function readFolderConfig(folder: string): Promise<FolderConfig> {
   ] as const;
   await gather<unknown>(reads);
   const [config, sentence, tokenizer, prompts] = await Promise.all(reads);
-  const hiddenSize = config.hidden_size ?? config.dim;
+  const hiddenSize = config.hidden_size ?? config.dim ?? config.n_embd;
   if (hiddenSize === undefined)
     throw new ConfigurationError([`${join(folder, 'config.json')}: hidden_size is missing`]);
+  const padId = config.pad_token_id ?? 1;
+  const maxPositions = usablePositions(config.model_type, config.max_position_embeddings ?? config.n_positions, padId);
   return {
     architecture: config.architectures?.[0] ?? '',
     hiddenSize,
@@ -74,8 +116,12 @@ export async function readFolderConfig(folder: string): Promise<FolderConfig> {
     maxTokens: smallestLimit([
       believableTokens(sentence?.max_seq_length),
       believableTokens(tokenizer?.model_max_length),
-      usablePositions(config.model_type, config.max_position_embeddings, config.pad_token_id ?? 1),
+      maxPositions,
     ]),
+    maxPositions,
     prompts: choosePrompts(prompts),
+    specialTokens: specialTokensOf(tokenizer),
+    matryoshkaDimensions: config.matryoshka_dimensions ?? [],
+    positionPadId: positionPadId(config.model_type, padId),
   };
 }

@@ -1,30 +1,37 @@
 /** Owns the choice of a model's graph file and the proof that it is whole. */
 import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
-import { readFile, stat } from 'node:fs/promises';
-import { join } from 'node:path';
+import { stat } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { ConfigurationError } from '../errors.ts';
-import { describeGraph } from '../kernels/onnx/read.ts';
 import type { GraphDescription } from '../kernels/onnx/read.ts';
 import type { CatalogEntry } from './catalog.ts';
+import { describeConverted } from './convert/describe.ts';
+import { planPrecision } from './convert/plan.ts';
+import type { ConversionStep } from './convert/steps.ts';
+import { possibleVariants } from './graph-variant.ts';
+import type { DeviceAbilities, GraphVariant } from './graph-variant.ts';
 import { fileErrorCode } from './json-file.ts';
 import type { Precision } from './manifest.ts';
-
-/** Graph files inside a model's folder, the preferred one first. */
-export const graphCandidates: readonly { readonly path: string; readonly precision: Precision }[] = [
-  { path: 'onnx/model_int8.onnx', precision: 'int8' },
-  { path: 'onnx/model_quantized.onnx', precision: 'int8' },
-  { path: 'onnx/model_fp16.onnx', precision: 'fp16' },
-  { path: 'onnx/model.onnx', precision: 'fp32' },
-];
 
 /** The graph file in use, whole and read. */
 export interface GraphFile {
   readonly path: string;
+  /** What is served, after the conversions. */
   readonly precision: Precision;
+  readonly conversions: readonly ConversionStep[];
   readonly sha256: string;
+  /** The file's own, or one over it and the files that hold its weights. */
+  readonly contentSha256: string;
+  /** What the graph says about itself after the conversions. */
   readonly graph: GraphDescription;
+}
+
+/** What a graph file is chosen by. */
+export interface GraphChoice {
+  readonly wanted: Precision | 'auto';
+  readonly device: DeviceAbilities;
 }
 
 /** Size of a file; null where there is none. */
@@ -46,52 +53,48 @@ export async function sha256Of(path: string): Promise<string> {
 }
 
 /**
- * What the graph in a file says about itself.
- * @throws ConfigurationError naming the file where it is cut off or no ONNX model
+ * The graph files that a folder has, in the order of `possibleVariants`.
+ * @throws ConfigurationError
  */
-export async function readGraph(path: string): Promise<GraphDescription> {
-  const bytes = await readFile(path);
-  try {
-    return describeGraph(bytes);
-  } catch {
-    const size = String(bytes.byteLength);
-    throw new ConfigurationError([
-      `${path}: is no complete ONNX model (${size} bytes): cut off or damaged, get it again`,
-    ]);
+export async function findVariants(folder: string, ownPath: string | null, arch: string): Promise<GraphVariant[]> {
+  const found: GraphVariant[] = [];
+  for (const variant of possibleVariants(ownPath, arch)) {
+    if ((await sizeOf(join(folder, variant.path))) !== null) found.push(variant);
   }
+  return found;
 }
 
-async function choose(folder: string, wanted: Precision | 'auto') {
-  const allowed = graphCandidates.filter(({ precision }) => wanted === 'auto' || precision === wanted);
-  for (const { path, precision } of allowed) {
-    const bytes = await sizeOf(join(folder, path));
-    if (bytes !== null) return { path, precision, bytes };
-  }
-  const names = allowed.map(({ path }) => path).join(' or ');
-  const setting = wanted === 'auto' ? '' : ` for precision ${wanted}`;
-  throw new ConfigurationError([`${folder}: has no ${names}${setting}`]);
+/** A hash over a graph file and the files that hold its weights. */
+async function contentHash(path: string, sha256: string, externalFiles: readonly string[]): Promise<string> {
+  if (externalFiles.length === 0) return sha256;
+  const hash = createHash('sha256').update(sha256);
+  for (const file of externalFiles) hash.update(await readOrRefuse(join(dirname(path), file), sha256Of));
+  return hash.digest('hex');
 }
 
 /**
- * The graph file of the wanted precision (`auto`: the first there is of int8, fp16, fp32).
+ * The graph file for a precision on a device, and what is done to it first.
  * @throws ConfigurationError where there is none, or where it is not the file that the catalogue knows
  */
 export async function findGraphFile(
   folder: string,
-  wanted: Precision | 'auto',
+  { wanted, device }: GraphChoice,
   catalog: CatalogEntry,
 ): Promise<GraphFile> {
-  const chosen = await choose(folder, wanted);
-  const path = join(folder, chosen.path);
+  const plan = planPrecision(await findVariants(folder, catalog.graphPath, device.arch), wanted, device);
+  if ('problem' in plan) throw new ConfigurationError([`${folder}: ${plan.problem}`]);
+  const path = join(folder, plan.variant.path);
   const sha256 = await readOrRefuse(path, sha256Of);
-  const known = catalog.graphFiles[chosen.path];
+  const known = catalog.graphFiles[plan.variant.path];
   if (known !== undefined && known.sha256 !== sha256) {
     throw new ConfigurationError([
       `${path}: expected sha256 ${known.sha256} (${String(known.bytes)} bytes), ` +
-        `found ${sha256} (${String(chosen.bytes)} bytes): cut off or changed, get it again`,
+        `found ${sha256} (${String(await sizeOf(path))} bytes): cut off or changed, get it again`,
     ]);
   }
-  return { path, precision: chosen.precision, sha256, graph: await readOrRefuse(path, readGraph) };
+  const graph = describeConverted(path, plan.steps);
+  const contentSha256 = await contentHash(path, sha256, graph.externalFiles);
+  return { path, precision: plan.precision, conversions: plan.steps, sha256, contentSha256, graph };
 }
 
 async function readOrRefuse<Result>(path: string, read: (path: string) => Promise<Result>): Promise<Result> {

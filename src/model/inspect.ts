@@ -2,24 +2,60 @@
 import { stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { ConfigurationError } from '../errors.ts';
+import type { RunPolicy } from '../executor/protocol.ts';
+import { readCatalogEntry, repositoryOf } from './catalog.ts';
 import { readFolderConfig } from './config-file.ts';
+import { describeConverted } from './convert/describe.ts';
+import { planPrecision } from './convert/plan.ts';
+import { precisionLabel } from './convert/steps.ts';
+import type { ConversionStep } from './convert/steps.ts';
 import { gather } from './gather.ts';
-import { graphCandidates, readGraph } from './graph-file.ts';
+import { findVariants } from './graph-file.ts';
+import { thisCpu } from './graph-variant.ts';
+import type { DeviceAbilities, GraphVariant } from './graph-variant.ts';
 import { fileErrorCode } from './json-file.ts';
-import type { Pooling, Precision, Prompts } from './manifest.ts';
+import type { MatryoshkaRules, ModelManifest, Prompts } from './manifest.ts';
 import { readModules } from './modules.ts';
 import { readModelFolder } from './read-folder.ts';
+import type { FolderOptions } from './read-folder.ts';
 import { roleNames, roleOf, useRules } from './role.ts';
-import type { ModelUse } from './role.ts';
+import type { ModelRole, ModelUse } from './role.ts';
+import type { TokenRowRules } from './token-row-rules.ts';
+import type { VectorStep } from './vector-steps.ts';
 
 /** One graph file of a model. */
-export interface GraphReport {
-  /** Inside the model's folder. */
-  readonly path: string;
-  readonly precision: Precision;
+export interface GraphReport extends GraphVariant {
   /** Of the graph and of the files that it names. */
   readonly sizeBytes: number;
   readonly externalFiles: readonly string[];
+}
+
+/** What a device would be given, or why it cannot be given anything. */
+export type ChosenGraph =
+  | {
+      readonly path: string;
+      /** As `identity` would name it. */
+      readonly precision: string;
+      readonly conversion: readonly ConversionStep[];
+    }
+  | { readonly problem: string };
+
+/** What serving a model would mean. */
+export interface ServingReport {
+  /** Name of the pooling; null for models without a pooled vector. */
+  readonly pooling: string | null;
+  /** From the encoder's rows to the vector. */
+  readonly vectorSteps: readonly VectorStep[];
+  /** From the encoder's rows to those of the multi-vector. */
+  readonly rowSteps: readonly VectorStep[];
+  readonly isNormalized: boolean;
+  readonly dimension: number;
+  readonly rowDimension: number;
+  readonly matryoshka: MatryoshkaRules;
+  readonly tokenRows: TokenRowRules;
+  readonly maxTokens: number;
+  readonly prompts: Prompts;
+  readonly runPolicy: RunPolicy;
 }
 
 /** What a model's files say. */
@@ -31,92 +67,110 @@ export interface ModelReport {
   readonly role: string | null;
   /** Capabilities that it can serve as it is. */
   readonly serves: readonly ModelUse[];
-  readonly pooling: Pooling | null;
-  readonly isNormalized: boolean;
   readonly hiddenSize: number;
   readonly vocabularySize: number;
-  /** null where no file states a believable limit. */
-  readonly maxTokens: number | null;
-  readonly prompts: Prompts;
+  /** null where it can serve nothing. */
+  readonly serving: ServingReport | null;
   readonly graphs: readonly GraphReport[];
-  /** Graph that each kind of device would be given; null where there is none. */
-  readonly chosenGraph: { readonly cpu: string | null; readonly gpu: string | null };
+  /** Graph that each kind of device would be given. */
+  readonly chosenGraph: { readonly cpu: ChosenGraph; readonly gpu: ChosenGraph };
   /** What keeps it from serving what it is. */
   readonly problems: readonly string[];
 }
 
-/** Precisions that a GPU is given, the preferred one first; a CPU takes the first graph there is. */
-const gpuPrecisions: readonly Precision[] = ['fp16', 'fp32', 'int8'];
+/** A GPU as most are. */
+const usualGpu: DeviceAbilities = { ...thisCpu, kind: 'cuda', hasFloat16: true };
 
-async function sizeOf(path: string): Promise<number | null> {
+async function sizeOf(path: string): Promise<number> {
   try {
     return (await stat(path)).size;
   } catch (error) {
     if (fileErrorCode(error) === '') throw error;
-    return null;
+    return 0;
   }
 }
 
-/** Whether a model's folder has each graph file that can be served, the preferred ones first. */
-export async function listGraphs(folder: string): Promise<{ path: string; precision: Precision; sizeBytes: number }[]> {
-  const sized = await Promise.all(
-    graphCandidates.map(async (candidate) => ({ ...candidate, sizeBytes: await sizeOf(join(folder, candidate.path)) })),
-  );
-  return sized.flatMap(({ sizeBytes, ...candidate }) => (sizeBytes === null ? [] : [{ ...candidate, sizeBytes }]));
-}
-
-/** The graph files, each read for the files that it names. */
-async function reportGraphs(folder: string): Promise<GraphReport[]> {
+/** Each graph file, read for the files that it names. */
+async function reportGraphs(folder: string, variants: readonly GraphVariant[]): Promise<GraphReport[]> {
   const graphs: GraphReport[] = [];
-  // One at a time: each is held in memory while it is read.
-  for (const graph of await listGraphs(folder)) {
-    const { externalFiles } = await readGraph(join(folder, graph.path));
-    const sizes = externalFiles.map(async (name) => (await sizeOf(join(folder, dirname(graph.path), name))) ?? 0);
-    const externalBytes = (await Promise.all(sizes)).reduce((sum, bytes) => sum + bytes, 0);
-    graphs.push({ ...graph, sizeBytes: graph.sizeBytes + externalBytes, externalFiles });
+  // One at a time: the structure of each is in memory while it is read.
+  for (const variant of variants) {
+    const path = join(folder, variant.path);
+    const { externalFiles } = describeConverted(path, []);
+    const sizes = [path, ...externalFiles.map((name) => join(dirname(path), name))].map(sizeOf);
+    const sizeBytes = (await Promise.all(sizes)).reduce((sum, bytes) => sum + bytes, 0);
+    graphs.push({ ...variant, sizeBytes, externalFiles });
   }
   return graphs;
 }
 
-/** The problems that serving a use would meet; nothing where it would be served. */
-async function problemsOf(folder: string, use: ModelUse, modelId: string): Promise<readonly string[]> {
+function choose(variants: readonly GraphVariant[], device: DeviceAbilities): ChosenGraph {
+  const plan = planPrecision(variants, 'auto', device);
+  if ('problem' in plan) return plan;
+  const { variant, steps, precision } = plan;
+  return { path: variant.path, precision: precisionLabel(precision, steps), conversion: steps };
+}
+
+interface Outcome {
+  readonly use: ModelUse;
+  readonly manifest: ModelManifest | null;
+  readonly problems: readonly string[];
+}
+
+async function tryUse(folder: string, use: ModelUse, options: FolderOptions): Promise<Outcome> {
   try {
-    await readModelFolder(folder, [use], 'auto', modelId);
-    return [];
+    return { use, manifest: await readModelFolder(folder, [use], 'auto', options), problems: [] };
   } catch (error) {
-    if (error instanceof ConfigurationError) return error.problems;
+    if (error instanceof ConfigurationError) return { use, manifest: null, problems: error.problems };
     throw error;
   }
+}
+
+/** Tries the uses that a role may have; those that only some models of it have are no problem where they fail. */
+async function tryUses(folder: string, role: ModelRole, options: FolderOptions): Promise<Outcome[]> {
+  const outcomes: Outcome[] = [];
+  for (const use of Object.keys(useRules) as ModelUse[]) {
+    const { role: usual, fits } = useRules[use];
+    const mayFit = fits?.(role, { hasTokenWeights: true, answersYesNo: true }) === true;
+    if (usual === role || mayFit) outcomes.push(await tryUse(folder, use, options));
+  }
+  const isUsual = outcomes.some(({ use }) => useRules[use].role === role);
+  return outcomes.filter(({ use, manifest }) => manifest !== null || !isUsual || useRules[use].role === role);
+}
+
+function servingOf(manifest: ModelManifest): ServingReport {
+  const { pooling, vectorSteps, rowSteps, isNormalized, dimension, rowDimension } = manifest;
+  const { matryoshka, tokenRows, maxTokens, prompts, runPolicy } = manifest;
+  const vectors = { pooling, vectorSteps, rowSteps, isNormalized, dimension, rowDimension };
+  return { ...vectors, matryoshka, tokenRows, maxTokens, prompts, runPolicy };
 }
 
 /**
  * What the files of a model's folder say.
  * @throws ConfigurationError where they say too little to be reported
  */
-export async function inspectModel(folder: string, modelId: string): Promise<ModelReport> {
-  const reads = [readFolderConfig(folder), readModules(folder), reportGraphs(folder)] as const;
+export async function inspectModel(folder: string, modelId: string, options: FolderOptions = {}): Promise<ModelReport> {
+  const { graphFolder = folder, repository = repositoryOf(folder) } = options;
+  const { graphPath } = await readCatalogEntry(folder, repository);
+  const variants = await findVariants(graphFolder, graphPath, thisCpu.arch);
+  const reads = [readFolderConfig(folder), readModules(folder), reportGraphs(graphFolder, variants)] as const;
   await gather<unknown>(reads);
   const [config, modules, graphs] = await Promise.all(reads);
   const role = roleOf(config, modules);
-  const uses = (Object.keys(useRules) as ModelUse[]).filter((use) => useRules[use].role === role);
-  const outcomes: { readonly use: ModelUse; readonly problems: readonly string[] }[] = [];
-  for (const use of uses) outcomes.push({ use, problems: await problemsOf(folder, use, modelId) });
+  const outcomes = role === null ? [] : await tryUses(folder, role, { ...options, modelId });
+  const first = outcomes.find(({ manifest }) => manifest !== null)?.manifest ?? null;
   const unsupported = `${modelId}: architecture "${config.architecture}" is not supported`;
-  const byGpu = gpuPrecisions.flatMap((precision) => graphs.filter((graph) => graph.precision === precision));
   return {
     modelId,
     folder,
     architecture: config.architecture,
     role: role === null ? null : roleNames[role],
-    serves: outcomes.filter(({ problems }) => problems.length === 0).map(({ use }) => use),
-    pooling: modules.pooling,
-    isNormalized: modules.isNormalized,
+    serves: outcomes.filter(({ manifest }) => manifest !== null).map(({ use }) => use),
     hiddenSize: config.hiddenSize,
     vocabularySize: config.vocabularySize,
-    maxTokens: config.maxTokens,
-    prompts: config.prompts,
+    serving: first === null ? null : servingOf(first),
     graphs,
-    chosenGraph: { cpu: graphs[0]?.path ?? null, gpu: byGpu[0]?.path ?? null },
+    chosenGraph: { cpu: choose(variants, thisCpu), gpu: choose(variants, usualGpu) },
     problems: role === null ? [unsupported] : [...new Set(outcomes.flatMap(({ problems }) => problems))],
   };
 }

@@ -1,9 +1,10 @@
 /** Owns the list of the models that are here: those in a models directory and those in the hub's cache. */
 import { readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
+import { readCatalogEntry } from './catalog.ts';
+import { findVariants } from './graph-file.ts';
+import type { GraphVariant } from './graph-variant.ts';
 import { listSnapshots } from './hub/cache.ts';
-import { listGraphs } from './inspect.ts';
-import type { Precision } from './manifest.ts';
 
 /** One model that is here. */
 export interface InventoryEntry {
@@ -17,7 +18,7 @@ export interface InventoryEntry {
   readonly folder: string;
   /** Of all its files. */
   readonly sizeBytes: number;
-  readonly precisions: readonly Precision[];
+  readonly precisions: readonly GraphVariant['precision'][];
 }
 
 /** Size of everything in a folder; links count as what they lead to, dangling ones as nothing. */
@@ -61,7 +62,8 @@ export async function listModels(modelsDir: string, cacheDir: string): Promise<I
   ];
   return Promise.all(
     found.map(async (model) => {
-      const graphs = await listGraphs(model.folder);
+      const { graphPath } = await readCatalogEntry(model.folder);
+      const graphs = await findVariants(model.folder, graphPath, process.arch);
       const precisions = [...new Set(graphs.map(({ precision }) => precision))];
       return { ...model, sizeBytes: await folderBytes(model.folder), precisions };
     }),

@@ -1,17 +1,13 @@
 /** Owns what a model is: the facts read from its folder before anything is loaded. */
-import type { Head } from '../executor/protocol.ts';
+import type { Head, RunPolicy } from '../executor/protocol.ts';
+import { precisionLabel } from './convert/steps.ts';
+import type { ConversionStep } from './convert/steps.ts';
+import type { SparseRules } from './sparse-rules.ts';
+import type { TokenRowRules } from './token-row-rules.ts';
+import type { VectorStep } from './vector-steps.ts';
 
 /** Precision of the weights in the graph file that is served. */
 export type Precision = 'int8' | 'fp16' | 'fp32';
-
-/** How token rows become one vector. */
-export type Pooling = 'mean' | 'cls' | 'lastToken';
-
-/** What rows a multi-vector of this model has. */
-export interface TokenRowRules {
-  /** Texts of tokens whose rows are left out of documents (never of queries). */
-  readonly documentSkipTokens: readonly string[];
-}
 
 /** Prefix of a text by its `kind`, empty where the model has none. */
 export interface Prompts {
@@ -31,35 +27,90 @@ export interface SelfCheck {
   readonly minCosine: Readonly<Record<Precision, number>>;
 }
 
+/** How a vector may be cut to `dimensions`. */
+export interface MatryoshkaRules {
+  /** Lengths that the model was trained for; empty where its files and the catalogue name none. */
+  readonly dimensions: readonly number[];
+  /** Whether the mean of the vector's values is taken away before the cut (a layer normalisation up to its scale). */
+  readonly isCentered: boolean;
+}
+
+/** A generative model that ranks by the last token's logits of two words. */
+export interface YesNoRules {
+  readonly yesId: number;
+  readonly noId: number;
+  /** Text before `body`; neither it nor `suffix` is ever cut. */
+  readonly prefix: string;
+  /** Text with the places `{instruction}`, `{query}` and `{document}`; what is too long is cut at its end. */
+  readonly body: string;
+  readonly suffix: string;
+  /** What stands at `{instruction}`. */
+  readonly instruction: string;
+}
+
+/** What the graph asks for. */
+export interface GraphInputs {
+  /** Names of all inputs, in the graph's order; nothing else may be fed. */
+  readonly names: readonly string[];
+  /**
+   * For a graph with `position_ids`; null: tokens count from 0. Else tokens of another id count from this one plus 1,
+   * and this id, wherever it stands, has its own number as its position.
+   */
+  readonly positionPadId: number | null;
+}
+
 /** One model as it is served: immutable, complete before the first `info`. */
 export interface ModelManifest {
-  /** Folder name, unique in the process; key in every table and message. */
+  /** Repository id or folder name, unique in the process; key in every table and message. */
   readonly modelId: string;
   readonly folder: string;
   /** Graph file in use, absolute. */
   readonly graphPath: string;
   readonly precision: Precision;
+  /** What is done to the graph file to get that precision, in order; absent where it is served as it is. */
+  readonly conversion?: readonly ConversionStep[];
   /** First 12 hex digits of the graph file's sha256: what is served, not what it claims to be. */
   readonly revision: string;
   readonly sha256: string;
   readonly maxTokens: number;
+  /** Width of the encoder's rows, before any step. */
   readonly hiddenSize: number;
   readonly vocabularySize: number;
-  /** null for models without a pooled vector (masked-LM, cross-encoder). */
-  readonly pooling: Pooling | null;
+  /** Length of the dense vector; 0 where the model makes none. */
+  readonly dimension: number;
+  /** Length of a multi-vector's rows; 0 where the model makes none. */
+  readonly rowDimension: number;
+  /** Name of the pooling for `identity`, such as `mean` or `cls+max`; null for models without a pooled vector. */
+  readonly pooling: string | null;
+  /** From the encoder's rows to the dense vector, in order; empty where the graph gives the vector itself. */
+  readonly vectorSteps: readonly VectorStep[];
+  /** From the encoder's rows to those of the multi-vector, before they are scaled to length 1. */
+  readonly rowSteps: readonly VectorStep[];
   readonly isNormalized: boolean;
   /** Whether a prefix of the vector is itself an embedding, so that `dimensions` may cut it. */
   readonly isMatryoshka: boolean;
+  readonly matryoshka: MatryoshkaRules;
   readonly prompts: Prompts;
+  /** False: the prompt's tokens are left out of the pooling, through the input `trivec_pooling_mask`. */
+  readonly includesPrompt: boolean;
   readonly tokenRows: TokenRowRules;
+  /** null for models without sparse vectors. */
+  readonly sparse: SparseRules | null;
   /** What turns a cross-encoder's logit into a score. */
   readonly scoreActivation: 'sigmoid' | 'identity';
+  /** Label whose logit, minus the other's, is the score of a classifier with two; null for one with one. */
+  readonly positiveLabel: number | null;
+  /** null for everything but a generative reranker. */
+  readonly yesNo: YesNoRules | null;
+  readonly inputs: GraphInputs;
+  readonly runPolicy: RunPolicy;
   /** Heads that the prepared graph gets. */
   readonly heads: readonly Head[];
   readonly selfChecks: readonly SelfCheck[];
 }
 
-/** `model@revision:precision:pooling`, the identity that `info` and indexes carry. */
+/** `model@revision:precision:pooling`, the identity that `info` and indexes carry; a conversion shows in the precision. */
 export function identityOf(model: ModelManifest, pooling: string): string {
-  return `${model.modelId}@${model.revision}:${model.precision}:${pooling}`;
+  const precision = precisionLabel(model.precision, model.conversion ?? []);
+  return `${model.modelId}@${model.revision}:${precision}:${pooling}`;
 }

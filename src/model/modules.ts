@@ -3,74 +3,106 @@ import { join } from 'node:path';
 import { z } from 'zod';
 import { ConfigurationError } from '../errors.ts';
 import { refuse } from './gather.ts';
-import { readJson, readOptionalJson } from './json-file.ts';
-import type { Pooling } from './manifest.ts';
+import { readOptionalJson } from './json-file.ts';
+import { readDense, readLayerNorm, readPooling, readSplade, isTokenLevel } from './module-files.ts';
+import { readSparseRouter } from './router.ts';
+import type { SpladeRules } from './sparse-rules.ts';
+import type { VectorStep } from './vector-steps.ts';
+
+/** One module: the folder of its files and the path of its class. */
+export interface Module {
+  readonly path: string;
+  readonly type: string;
+}
 
 const modulesSchema = z.array(z.object({ path: z.string(), type: z.string() }));
-const poolingSchema = z.record(z.string(), z.unknown());
-const spladeSchema = z.object({
-  pooling_strategy: z.string().default('max'),
-  activation_function: z.string().default('relu'),
-});
-
-type Module = z.infer<typeof modulesSchema>[number];
+const maskSchema = z.object({ skiplist_words: z.array(z.string()).nullish() });
 
 /** What the steps after the encoder make of its output. */
 export interface ModuleChain {
-  /** `vector` a pooled one, `terms` a sparse one; null where nothing follows the encoder. */
-  readonly makes: 'vector' | 'terms' | null;
-  readonly pooling: Pooling | null;
-  readonly isNormalized: boolean;
+  /** `vector` a pooled one, `terms` a sparse one, `rows` one for each token; null where nothing follows the encoder. */
+  readonly makes: 'vector' | 'terms' | 'rows' | null;
+  /** From the encoder's rows to the result. */
+  readonly steps: readonly VectorStep[];
+  readonly includesPrompt: boolean;
+  readonly splade: SpladeRules | null;
+  /** Tokens whose rows documents leave out, where a module says so. */
+  readonly skipTokens: readonly string[] | null;
 }
 
 /** Nothing follows the encoder. */
-export const noModules: ModuleChain = { makes: null, pooling: null, isNormalized: false };
-
-/** Poolings that have a kernel, by the name that sentence-transformers gives them. */
-const supportedPoolings: Readonly<Record<string, Pooling>> = { mean: 'mean', cls: 'cls' };
-
-/** The switch of each pooling in the older form of its file. */
-const poolingSwitches: Readonly<Record<string, string>> = {
-  pooling_mode_cls_token: 'cls',
-  pooling_mode_mean_tokens: 'mean',
-  pooling_mode_max_tokens: 'max',
-  pooling_mode_mean_sqrt_len_tokens: 'mean_sqrt_len_tokens',
-  pooling_mode_weightedmean_tokens: 'weightedmean',
-  pooling_mode_lasttoken: 'lasttoken',
+export const noModules: ModuleChain = {
+  makes: null,
+  steps: [],
+  includesPrompt: true,
+  splade: null,
+  skipTokens: null,
 };
-
-/** Names of all poolings that the file turns on; several mean that their vectors are joined. */
-export function poolingNames(file: Readonly<Record<string, unknown>>): string[] {
-  const mode = file['pooling_mode'];
-  if (typeof mode === 'string') return [mode];
-  if (Array.isArray(mode)) return mode.map(String);
-  return Object.entries(poolingSwitches).flatMap(([key, name]) => (file[key] === true ? [name] : []));
-}
 
 /** Class name of a module, whatever package path the version that wrote it used. */
 const moduleName = ({ type }: Module): string => type.slice(type.lastIndexOf('.') + 1);
 
-async function readPooling(folder: string, module: Module): Promise<Pooling> {
-  const path = join(folder, module.path, 'config.json');
-  const file = await readJson(path, poolingSchema);
-  const names = poolingNames(file);
-  const pooling = names.length === 1 ? supportedPoolings[names[0] ?? ''] : undefined;
-  if (pooling === undefined) {
-    throw new ConfigurationError([`${path}: pooling "${names.join(' + ')}" is not supported, only mean or cls`]);
+const encoderNames = ['Transformer', 'MLMTransformer', 'MultiVectorTransformer'];
+
+/** The chain of modules, every one of which will be applied. */
+async function readChain(
+  folder: string,
+  path: string,
+  modules: readonly Module[],
+  mayLieElsewhere = false,
+): Promise<ModuleChain> {
+  const refusal = (module: Module | undefined): ConfigurationError => {
+    const name = module === undefined ? 'nothing' : moduleName(module);
+    return new ConfigurationError([`${path}: module "${name}" is not supported in this place`]);
+  };
+  const [encoder, ...rest] = modules;
+  if (encoder === undefined || !encoderNames.includes(moduleName(encoder))) throw refusal(encoder);
+  if (encoder.path !== '' && !mayLieElsewhere) {
+    throw new ConfigurationError([`${path}: the encoder lies in "${encoder.path}", not beside it`]);
   }
-  if (file['include_prompt'] === false) {
-    throw new ConfigurationError([`${path}: include_prompt false is not supported`]);
+  let chain = noModules;
+  for (const module of rest) {
+    const next = await applyModule(join(folder, module.path), module, chain);
+    if (next === null) throw refusal(module);
+    chain = next;
   }
-  return pooling;
+  return chain;
 }
 
-async function checkSplade(folder: string, module: Module): Promise<void> {
-  const path = join(folder, module.path, 'config.json');
-  const { pooling_strategy: strategy, activation_function: activation } = await readJson(path, spladeSchema);
-  const isSupported = strategy === 'max' && activation === 'relu';
-  refuse(
-    isSupported ? [] : [`${path}: SPLADE pooling "${strategy}" of "${activation}" is not supported, only max of relu`],
-  );
+/** The chain with one more module; null where the module cannot stand there. */
+async function applyModule(folder: string, module: Module, chain: ModuleChain): Promise<ModuleChain | null> {
+  const add = (makes: ModuleChain['makes'], step: VectorStep): ModuleChain => ({
+    ...chain,
+    makes,
+    steps: [...chain.steps, step],
+  });
+  const isPooled = chain.makes === 'vector';
+  if (chain.makes === 'terms') return null;
+  switch (moduleName(module)) {
+    case 'Pooling': {
+      if (isPooled) return null;
+      const { modes, includesPrompt } = await readPooling(folder);
+      return { ...add('vector', { kind: 'pool', modes }), includesPrompt };
+    }
+    case 'Dense':
+      // Behind a pooling, a layer over the rows would change nothing of the vector.
+      if (isPooled && (await isTokenLevel(folder))) return null;
+      return add(isPooled ? 'vector' : 'rows', await readDense(folder));
+    case 'LayerNorm':
+      return isPooled ? add('vector', await readLayerNorm(folder)) : null;
+    case 'Normalize':
+      return add(isPooled ? 'vector' : 'rows', { kind: 'normalize' });
+    case 'Dropout':
+      return chain;
+    case 'MultiVectorMask': {
+      const file = await readOptionalJson(join(folder, 'config.json'), maskSchema);
+      return isPooled ? null : { ...chain, makes: 'rows', skipTokens: file?.skiplist_words ?? null };
+    }
+    case 'SpladePooling':
+      return chain.makes === null ? { ...chain, makes: 'terms', splade: await readSplade(folder) } : null;
+    default:
+      return null;
+  }
 }
 
 /**
@@ -81,21 +113,12 @@ export async function readModules(folder: string): Promise<ModuleChain> {
   const path = join(folder, 'modules.json');
   const modules = await readOptionalJson(path, modulesSchema);
   if (modules === null) return noModules;
-  const [encoder, second, third, ...rest] = modules;
-  const name = (module: Module | undefined): string => (module === undefined ? 'nothing' : moduleName(module));
-  const refusal = (module: Module | undefined): ConfigurationError =>
-    new ConfigurationError([`${path}: module "${name(module)}" is not supported in this place`]);
-  if (encoder === undefined || !['Transformer', 'MLMTransformer'].includes(moduleName(encoder))) throw refusal(encoder);
-  if (encoder.path !== '')
-    throw new ConfigurationError([`${path}: the encoder lies in "${encoder.path}", not beside it`]);
-  if (second === undefined) return noModules;
-  if (moduleName(second) === 'SpladePooling') {
-    if (third !== undefined) throw refusal(third);
-    await checkSplade(folder, second);
-    return { makes: 'terms', pooling: null, isNormalized: false };
-  }
-  if (moduleName(second) !== 'Pooling') throw refusal(second);
-  if (third !== undefined && moduleName(third) !== 'Normalize') throw refusal(third);
-  if (rest.length > 0) throw refusal(rest[0]);
-  return { makes: 'vector', pooling: await readPooling(folder, second), isNormalized: third !== undefined };
+  const [first, ...rest] = modules;
+  if (first === undefined || moduleName(first) !== 'Router') return readChain(folder, path, modules);
+  refuse(rest.map((module) => `${path}: module "${moduleName(module)}" behind a Router is not supported`));
+  const { document, queryTermWeights, routerPath } = await readSparseRouter(join(folder, first.path));
+  // Its encoder's files may lie in a folder of their own; what is served is the graph of the folder itself.
+  const chain = await readChain(join(folder, first.path), routerPath, document, true);
+  if (chain.splade === null) throw new ConfigurationError([`${routerPath}: its documents are no sparse vectors`]);
+  return { ...chain, splade: { ...chain.splade, queryTermWeights } };
 }

@@ -1,49 +1,96 @@
-/** Owns the making of a manifest from a model's folder in the Hugging Face layout. */
+/** Owns the reading of one model folder in the Hugging Face layout. */
 import { basename } from 'node:path';
 import { ConfigurationError } from '../errors.ts';
-import { readCatalogEntry } from './catalog.ts';
+import type { RunPolicy } from '../executor/protocol.ts';
+import { readCatalogEntry, repositoryOf } from './catalog.ts';
+import type { CatalogEntry } from './catalog.ts';
+import { readStatedColbert } from './colbert-files.ts';
 import { readFolderConfig } from './config-file.ts';
-import type { FolderConfig } from './config-file.ts';
+import { configProblems, labelProblem, lacksPooling } from './fit.ts';
+import type { FitFacts } from './fit.ts';
 import { gather, refuse } from './gather.ts';
 import { graphProblems, showOutputs } from './graph-check.ts';
 import { findGraphFile } from './graph-file.ts';
 import type { GraphFile } from './graph-file.ts';
-import type { ModelManifest, Precision } from './manifest.ts';
+import { thisCpu } from './graph-variant.ts';
+import type { DeviceAbilities } from './graph-variant.ts';
+import type { SourceFacts } from './head-source.ts';
+import type { ModelManifest, Precision, Prompts } from './manifest.ts';
 import { readModules } from './modules.ts';
-import type { ModuleChain } from './modules.ts';
+import { pastInputs } from './past-inputs.ts';
+import { readPipeline } from './pipeline.ts';
 import { headsOf, misfits, roleOf } from './role.ts';
-import type { ModelRole, ModelUse } from './role.ts';
+import type { ModelUse } from './role.ts';
+import { runPolicyOf, runPolicyProblems } from './run-policy.ts';
 import { readSelfChecks } from './self-check-file.ts';
+import { smallestLimit } from './token-limit.ts';
+import { tokenRowRules } from './token-row-rules.ts';
+import type { TokenRowRules } from './token-row-rules.ts';
 
 /** Digits of the sha256 that make the revision. */
 const revisionDigits = 12;
 
-/** What is wrong with a model of this role, apart from its graph. */
-function configProblems(modelId: string, role: ModelRole, config: FolderConfig, modules: ModuleChain): string[] {
-  return [
-    ...(config.maxTokens === null ? [`${modelId}: no file states a believable limit of tokens`] : []),
-    ...(role === 'encoder' && modules.pooling === null
-      ? [`${modelId}: modules.json names no Pooling module, so how rows become a vector is not known`]
-      : []),
-    ...(role === 'crossEncoder' && config.labels !== 1
-      ? [`rerank-model: ${modelId} has ${String(config.labels)} labels, a reranker has one`]
-      : []),
-  ];
+/** What is known of a folder besides what lies in it. */
+export interface FolderOptions {
+  /** Name of the model in every table and message; without it, the folder's. */
+  readonly modelId?: string;
+  /** Repository that the folder is a copy of, the key of its catalogue entry; without it, by where the folder lies. */
+  readonly repository?: string;
+  /** Folder of the graph files, where they come from another repository. */
+  readonly graphFolder?: string;
+  /** Where the model will run; without it, on this machine's CPU. */
+  readonly device?: DeviceAbilities;
 }
 
-function checkFit(
-  modelId: string,
-  role: ModelRole,
-  uses: readonly ModelUse[],
-  config: FolderConfig,
-  modules: ModuleChain,
-  file: GraphFile,
-): void {
-  const wrongUses = misfits(modelId, role, uses, showOutputs(file.graph));
+/** A prompt of the catalogue goes before one of the files. */
+const promptsOf = (file: Prompts, { prompts }: CatalogEntry): Prompts => ({
+  query: prompts.query ?? file.query,
+  document: prompts.document ?? file.document,
+  unspecified: prompts.unspecified ?? file.unspecified,
+});
+
+function checkFit(facts: FitFacts, sources: SourceFacts, { path, graph }: GraphFile): void {
+  const { modelId, role, uses, pipeline } = facts;
+  const abilities = { hasTokenWeights: pipeline.sparse?.form === 'tokens', answersYesNo: pipeline.yesNo !== null };
+  const wrongUses = misfits(modelId, role, abilities, uses, showOutputs(graph));
   // A model in the wrong place is one mistake: what its graph lacks for the right one is no news.
   if (wrongUses.length > 0) throw new ConfigurationError(wrongUses);
-  const wrongGraph = graphProblems(file.graph, role, config).map((problem) => `${file.path}: ${problem}`);
-  refuse([...configProblems(modelId, role, config, modules), ...wrongGraph]);
+  // What nobody knows how to read is one problem, whatever the graph has.
+  const unread = [...(lacksPooling(facts, graph) ? ['dense'] : []), ...(labelProblem(facts) === null ? [] : ['logit'])];
+  const heads = headsOf(uses)
+    .filter((head) => head !== 'maxSim')
+    .filter((head) => !unread.includes(head));
+  const wrongGraph = [...graphProblems(graph, heads, sources), ...runPolicyProblems(graph, runPolicyOf(graph))];
+  refuse([...configProblems(facts, graph), ...wrongGraph.map((problem) => `${path}: ${problem}`)]);
+}
+
+/** What a folder's files say before its graph is looked at. */
+async function readFiles(
+  folder: string,
+  { modelId = basename(folder), repository = repositoryOf(folder) }: FolderOptions,
+) {
+  const reads = [readFolderConfig(folder), readModules(folder), readCatalogEntry(folder, repository)] as const;
+  await gather<unknown>(reads);
+  const [config, modules, catalog] = await Promise.all(reads);
+  const role = roleOf(config, modules);
+  if (role === null) {
+    throw new ConfigurationError([`${modelId}: architecture "${config.architecture}" is not supported`]);
+  }
+  return { modelId, role, config, modules, catalog };
+}
+
+/**
+ * The most tokens of a text: the least that any file, the catalogue or the graph states. Late-interaction models state
+ * lengths of their own, which count the marker and go before what the files say of the encoder.
+ */
+function maxTokensOf(
+  { config, catalog }: FitFacts,
+  { maxQueryTokens, maxDocumentTokens }: TokenRowRules,
+  { fixedTokens }: RunPolicy,
+): number {
+  const own = maxDocumentTokens === null ? null : Math.max(maxDocumentTokens, maxQueryTokens ?? 0);
+  const stated = own === null ? config.maxTokens : (smallestLimit([own, config.maxPositions]) ?? own);
+  return Math.min(...[catalog.maxTokens, stated, fixedTokens].map((limit) => limit ?? Infinity));
 }
 
 /**
@@ -54,39 +101,54 @@ export async function readModelFolder(
   folder: string,
   uses: readonly ModelUse[],
   precision: Precision | 'auto',
-  modelId: string = basename(folder),
+  options: FolderOptions = {},
 ): Promise<ModelManifest> {
-  const reads = [readFolderConfig(folder), readModules(folder), readCatalogEntry(folder)] as const;
-  await gather<unknown>(reads);
-  const [config, modules, catalog] = await Promise.all(reads);
-  const role = roleOf(config, modules);
-  if (role === null) {
-    throw new ConfigurationError([`${modelId}: architecture "${config.architecture}" is not supported`]);
-  }
+  const { device = thisCpu, graphFolder = folder } = options;
+  const files = await readFiles(folder, options);
+  const { config, catalog, modules } = files;
   const heads = headsOf(uses);
-  const files = [
-    findGraphFile(folder, precision, catalog),
+  const reads = [
+    findGraphFile(graphFolder, { wanted: precision, device }, catalog),
     readSelfChecks(folder, catalog.selfCheckFile, heads),
+    readStatedColbert(folder, config.architecture),
   ] as const;
-  await gather<unknown>(files);
-  const [file, selfChecks] = await Promise.all(files);
-  checkFit(modelId, role, uses, config, modules, file);
+  await gather<unknown>(reads);
+  const [file, selfChecks, colbert] = await Promise.all(reads);
+  const { skipsFirstRow, ...pipeline } = await readPipeline({ ...files, folder, colbert, graph: file.graph });
+  const sources = { ...pipeline, hiddenSize: config.hiddenSize, vocabularySize: config.vocabularySize };
+  const facts: FitFacts = { ...files, uses, pipeline };
+  checkFit(facts, sources, file);
+  const moduleRows = modules.skipTokens === null ? {} : { documentSkipTokens: modules.skipTokens };
+  const tokenRows = tokenRowRules(
+    colbert === null ? null : { ...moduleRows, ...colbert.rows },
+    { ...catalog.rows, documentSkipTokens: catalog.documentSkipTokens },
+    config.specialTokens,
+  );
+  const dimensions =
+    catalog.matryoshkaDimensions.length > 0 ? catalog.matryoshkaDimensions : config.matryoshkaDimensions;
+  const past = pastInputs(file.graph).map(({ name }) => name);
+  const runPolicy = runPolicyOf(file.graph);
   return {
-    modelId,
+    ...sources,
+    modelId: files.modelId,
     folder,
     graphPath: file.path,
     precision: file.precision,
-    revision: file.sha256.slice(0, revisionDigits),
+    ...(file.conversions.length === 0 ? {} : { conversion: file.conversions }),
+    revision: file.contentSha256.slice(0, revisionDigits),
     sha256: file.sha256,
-    maxTokens: config.maxTokens ?? 0,
-    hiddenSize: config.hiddenSize,
-    vocabularySize: config.vocabularySize,
-    pooling: modules.pooling,
-    isNormalized: modules.isNormalized,
-    isMatryoshka: catalog.isMatryoshka,
-    prompts: config.prompts,
-    tokenRows: { documentSkipTokens: catalog.documentSkipTokens },
+    maxTokens: maxTokensOf(facts, tokenRows, runPolicy),
+    isMatryoshka: catalog.isMatryoshka || dimensions.length > 0,
+    matryoshka: { dimensions, isCentered: catalog.isCenteredBeforeCut },
+    prompts: promptsOf(config.prompts, catalog),
+    includesPrompt: modules.includesPrompt,
+    tokenRows: { ...tokenRows, keepsFirstRow: !skipsFirstRow },
     scoreActivation: 'sigmoid',
+    inputs: {
+      names: file.graph.inputs.map(({ name }) => name).filter((name) => !past.includes(name)),
+      positionPadId: config.positionPadId,
+    },
+    runPolicy,
     heads,
     selfChecks,
   };

@@ -2,47 +2,57 @@
 import { realpath, stat } from 'node:fs/promises';
 import { basename, isAbsolute, resolve } from 'node:path';
 import { ConfigurationError } from '../errors.ts';
+import { cachedRepository } from './catalog.ts';
 import { gather } from './gather.ts';
+import { thisCpu } from './graph-variant.ts';
+import type { DeviceAbilities } from './graph-variant.ts';
 import type { ModelManifest, Precision } from './manifest.ts';
 import { readModelFolder } from './read-folder.ts';
+import type { FolderOptions } from './read-folder.ts';
 import { useRules } from './role.ts';
 import type { ModelUse } from './role.ts';
 
-/** The settings that name models: a folder, the name of one in `modelsDir`, a name on the hub, or `none`. */
+/** The settings that name models: folders, names of folders in `modelsDir`, or names on the hub. */
 export interface ModelSettings {
   readonly modelsDir: string;
-  readonly embedModel: string;
-  readonly sparseModel: string;
-  readonly multiModel: string;
-  readonly rerankModel: string;
+  readonly embedModel: readonly string[];
+  readonly sparseModel: readonly string[];
+  readonly multiModel: readonly string[];
+  readonly rerankModel: readonly string[];
   readonly precision: Precision | 'auto';
 }
 
-/** The model of each use, null where none is configured; deep-frozen. */
+/** The models of each use, in the order of the settings; deep-frozen. */
 export interface ServedModels {
-  readonly embed: ModelManifest | null;
-  readonly sparseEmbed: ModelManifest | null;
-  readonly multiVector: ModelManifest | null;
-  /** The cross-encoder; ranking by rows is the multi-vector model's. */
-  readonly rerank: ModelManifest | null;
+  readonly embed: readonly ModelManifest[];
+  readonly sparseEmbed: readonly ModelManifest[];
+  readonly multiVector: readonly ModelManifest[];
+  /** Cross-encoders and generative rerankers; ranking by rows is the multi-vector models'. */
+  readonly rerank: readonly ModelManifest[];
   /** Each model once. */
   readonly all: readonly ModelManifest[];
 }
 
+/** Where a model named on the hub lies. */
+export interface LocatedModel {
+  readonly folder: string;
+  /** Folder of its graph files, which may come from another repository. */
+  readonly graphFolder: string;
+  /** Name on the hub, without a revision. */
+  readonly repository: string;
+}
+
 /**
- * The folder of the model with this name, got first if need be; null where the setting is not such a name.
+ * The place of the model with this name, got first if need be; null where the setting is not such a name.
  * Rejects with a ConfigurationError where it cannot be got.
  */
-export type LocateModel = (setting: string) => Promise<string | null>;
+export type LocateModel = (setting: string) => Promise<LocatedModel | null>;
 
-/** A model's folder, and the name it is known by. */
-interface FoundModel {
+/** A model's folder, the name it is known by, and what else its files do not say. */
+interface FoundModel extends FolderOptions {
   readonly folder: string;
   readonly modelId: string;
 }
-
-/** The setting that turns a use off. */
-const noModel = 'none';
 
 /** The same object, it and all that it holds frozen. */
 function deepFreeze<Value>(value: Value): Value {
@@ -80,20 +90,27 @@ async function findFolder(
   for (const place of places) {
     if (!(await isFolder(place))) continue;
     const folder = await realpath(place);
-    return { folder, modelId: basename(folder) };
+    // A folder in the hub's cache is called after a commit.
+    return { folder, modelId: cachedRepository(folder) ?? basename(folder) };
   }
   const looked = [...new Set(places)].join(' or ');
   const missing = `${useRules[use].setting}: there is no model folder ${looked}`;
   const located = (await locate?.(setting).catch(refuseAs(missing))) ?? null;
   // Not the folder's own name, which is a commit; the revision is known by the weights' hash.
-  if (located !== null) return { folder: await realpath(located), modelId: setting.replace(/@.*$/u, '') };
+  if (located !== null) {
+    const { repository, graphFolder } = located;
+    return { folder: await realpath(located.folder), modelId: repository, repository, graphFolder };
+  }
   throw new ConfigurationError([missing]);
 }
 
 /** Uses of each folder, in the order of the uses. */
 function usesByFolder(found: readonly { readonly use: ModelUse; readonly folder: string }[]): Map<string, ModelUse[]> {
   const uses = new Map<string, ModelUse[]>();
-  for (const { use, folder } of found) uses.set(folder, [...(uses.get(folder) ?? []), use]);
+  for (const { use, folder } of found) {
+    const its = uses.get(folder) ?? [];
+    if (!its.includes(use)) uses.set(folder, [...its, use]);
+  }
   return uses;
 }
 
@@ -105,48 +122,54 @@ function nameProblems(modelIds: ReadonlyMap<string, string>): string[] {
   });
 }
 
+/** Each use with each setting that names a model for it. */
+function namedUses(settings: ModelSettings): { readonly use: ModelUse; readonly setting: string }[] {
+  const names: Readonly<Record<ModelUse, readonly string[]>> = {
+    embed: settings.embedModel,
+    sparseEmbed: settings.sparseModel,
+    multiVector: settings.multiModel,
+    rerank: settings.rerankModel,
+  };
+  return (Object.keys(names) as ModelUse[]).flatMap((use) => names[use].map((setting) => ({ use, setting })));
+}
+
 /**
- * The models that the settings name, read and checked.
+ * The models that the settings name, read and checked for the device that will run them.
  * @throws ConfigurationError with the problems of all models
  */
-export async function resolveModels(settings: ModelSettings, locate: LocateModel | null = null): Promise<ServedModels> {
-  const named: readonly (readonly [ModelUse, string])[] = [
-    ['embed', settings.embedModel],
-    ['sparseEmbed', settings.sparseModel],
-    ['multiVector', settings.multiModel],
-    ['rerank', settings.rerankModel],
-  ];
+export async function resolveModels(
+  settings: ModelSettings,
+  locate: LocateModel | null = null,
+  device: DeviceAbilities = thisCpu,
+): Promise<ServedModels> {
   const problems: string[] = [];
   const collect = (error: unknown): null => {
     if (!(error instanceof ConfigurationError)) throw error;
     problems.push(...error.problems);
     return null;
   };
-  const wanted = named.filter(([, setting]) => setting !== noModel);
   const places = await Promise.all(
-    wanted.map(async ([use, setting]) => {
+    namedUses(settings).map(async ({ use, setting }) => {
       const model = await findFolder(settings.modelsDir, use, setting, locate).catch(collect);
       return model === null ? null : { use, ...model };
     }),
   );
   const found = places.filter((place) => place !== null);
   const uses = usesByFolder(found);
-  const modelIds = new Map(found.map(({ folder, modelId }) => [folder, modelId]));
-  problems.push(...nameProblems(modelIds));
-  const reads = [...uses].map(([folder, its]) =>
-    readModelFolder(folder, its, settings.precision, modelIds.get(folder)),
-  );
+  const options = new Map(found.map(({ folder, use: _, ...model }) => [folder, { ...model, device }]));
+  problems.push(...nameProblems(new Map(found.map(({ folder, modelId }) => [folder, modelId]))));
+  const reads = [...uses].map(([folder, its]) => readModelFolder(folder, its, settings.precision, options.get(folder)));
   const all = await gather(reads).catch(collect);
   if (all === null || problems.length > 0) throw new ConfigurationError(problems);
-  const modelOf = (use: ModelUse): ModelManifest | null => {
-    const folder = found.find((model) => model.use === use)?.folder;
-    return all.find((model) => model.folder === folder) ?? null;
+  const modelsOf = (use: ModelUse): ModelManifest[] => {
+    const folders = new Set(found.filter((model) => model.use === use).map(({ folder }) => folder));
+    return [...folders].flatMap((folder) => all.filter((model) => model.folder === folder));
   };
   return deepFreeze({
-    embed: modelOf('embed'),
-    sparseEmbed: modelOf('sparseEmbed'),
-    multiVector: modelOf('multiVector'),
-    rerank: modelOf('rerank'),
+    embed: modelsOf('embed'),
+    sparseEmbed: modelsOf('sparseEmbed'),
+    multiVector: modelsOf('multiVector'),
+    rerank: modelsOf('rerank'),
     all,
   });
 }
@@ -156,7 +179,7 @@ const hubName = /^[\w.-]+\/[\w.-]+(@|$)/;
 
 /** What is wrong with the models that the settings name, as far as this machine knows them; names on the hub are left out. */
 export async function localModelProblems(settings: ModelSettings): Promise<readonly string[]> {
-  const local = (name: string) => (hubName.test(name) ? noModel : name);
+  const local = (names: readonly string[]) => names.filter((name) => !hubName.test(name));
   const { embedModel, sparseModel, multiModel, rerankModel } = settings;
   try {
     await resolveModels({

@@ -1,26 +1,47 @@
 /** Owns what a model is for: its role by its files, and whether that fits the use it is configured for. */
 import type { Head } from '../executor/protocol.ts';
+import { originalColbert } from './colbert-files.ts';
 import type { FolderConfig } from './config-file.ts';
 import type { ModuleChain } from './modules.ts';
 
 /** What a model is by its files. */
-export type ModelRole = 'encoder' | 'maskedLanguageModel' | 'crossEncoder';
+export type ModelRole = 'encoder' | 'maskedLanguageModel' | 'crossEncoder' | 'causalLanguageModel';
 
 /** What a model is configured for. */
 export type ModelUse = 'embed' | 'sparseEmbed' | 'multiVector' | 'rerank';
+
+/** What the catalogue adds to a role. */
+export interface Abilities {
+  /** Whether an encoder has a weight for each token. */
+  readonly hasTokenWeights: boolean;
+  /** Whether a causal language model ranks by the logits of two words. */
+  readonly answersYesNo: boolean;
+}
 
 interface UseRule {
   readonly setting: string;
   readonly role: ModelRole;
   readonly heads: readonly Head[];
+  /** Whether another role will do, too. */
+  readonly fits?: (role: ModelRole, abilities: Abilities) => boolean;
 }
 
 /** For each use its setting, the role it needs and the heads it runs. */
 export const useRules: Readonly<Record<ModelUse, UseRule>> = {
   embed: { setting: 'embed-model', role: 'encoder', heads: ['dense'] },
-  sparseEmbed: { setting: 'sparse-model', role: 'maskedLanguageModel', heads: ['sparse'] },
+  sparseEmbed: {
+    setting: 'sparse-model',
+    role: 'maskedLanguageModel',
+    heads: ['sparse'],
+    fits: (role, { hasTokenWeights }) => role === 'encoder' && hasTokenWeights,
+  },
   multiVector: { setting: 'multi-model', role: 'encoder', heads: ['rows', 'maxSim'] },
-  rerank: { setting: 'rerank-model', role: 'crossEncoder', heads: ['logit'] },
+  rerank: {
+    setting: 'rerank-model',
+    role: 'crossEncoder',
+    heads: ['logit'],
+    fits: (role, { answersYesNo }) => role === 'causalLanguageModel' && answersYesNo,
+  },
 };
 
 /** How each role is called in a message. */
@@ -28,22 +49,31 @@ export const roleNames: Readonly<Record<ModelRole, string>> = {
   encoder: 'a text encoder',
   maskedLanguageModel: 'a masked language model',
   crossEncoder: 'a sequence classifier',
+  causalLanguageModel: 'a causal language model',
 };
 
 /** The role by the modules where they say, else by the architecture; null for one that cannot be served. */
 export function roleOf({ architecture }: Pick<FolderConfig, 'architecture'>, { makes }: ModuleChain): ModelRole | null {
-  if (makes === 'vector') return 'encoder';
+  if (makes === 'vector' || makes === 'rows') return 'encoder';
   if (makes === 'terms') return 'maskedLanguageModel';
+  if (architecture === originalColbert) return 'encoder';
   if (architecture.endsWith('ForSequenceClassification')) return 'crossEncoder';
   if (architecture.endsWith('ForMaskedLM')) return 'maskedLanguageModel';
+  if (architecture.endsWith('ForCausalLM')) return 'causalLanguageModel';
   return architecture.endsWith('Model') ? 'encoder' : null;
 }
 
 /** What is wrong with the uses of a model of this role; nothing where it fits all of them. */
-export function misfits(modelId: string, role: ModelRole, uses: readonly ModelUse[], outputs: string): string[] {
+export function misfits(
+  modelId: string,
+  role: ModelRole,
+  abilities: Abilities,
+  uses: readonly ModelUse[],
+  outputs: string,
+): string[] {
   return uses
     .map((use) => useRules[use])
-    .filter((rule) => rule.role !== role)
+    .filter((rule) => rule.role !== role && rule.fits?.(role, abilities) !== true)
     .map(
       (rule) =>
         `${rule.setting}: ${modelId} is ${roleNames[role]} (outputs: ${outputs}), ` +

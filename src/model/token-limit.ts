@@ -29,6 +29,14 @@ export function usablePositions(modelType: string, positions: unknown, padId: nu
   return stated !== null && offsetFamilies.has(modelType) ? stated - padId - 1 : stated;
 }
 
+/**
+ * The padding id behind which positions start; null for families that count from 0.
+ * @source transformers, `create_position_ids_from_input_ids`
+ */
+export function positionPadId(modelType: string, padId: number): number | null {
+  return offsetFamilies.has(modelType) ? padId : null;
+}
+
 /** The smallest of the believable limits; null where none is. */
 export function smallestLimit(limits: readonly (number | null)[]): number | null {
   const known = limits.filter((limit) => limit !== null && limit >= 1) as number[];

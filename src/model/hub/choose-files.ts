@@ -1,12 +1,12 @@
 /** Owns which files of a repository a server needs. */
 import { posix } from 'node:path';
 import { ConfigurationError } from '../../errors.ts';
-import { graphCandidates } from '../graph-file.ts';
+import { planPrecision } from '../convert/plan.ts';
+import { possibleVariants } from '../graph-variant.ts';
+import type { DeviceAbilities } from '../graph-variant.ts';
 import type { Precision } from '../manifest.ts';
 import type { HubFile } from './file-hash.ts';
 import { isInsidePath } from './listing.ts';
-import type { Repository } from './repository.ts';
-import { showRepository } from './repository.ts';
 
 /** Weights to get: those of one precision, the preferred ones, or all that can be served. */
 export type WantedPrecision = Precision | 'auto' | 'all';
@@ -14,7 +14,7 @@ export type WantedPrecision = Precision | 'auto' | 'all';
 /** Files beside the graphs, at the top of a repository. */
 const describingFiles: readonly RegExp[] = [
   /^config(_[\w-]+)?\.json$/u,
-  /^modules\.json$/u,
+  /^(modules|router_config)\.json$/u,
   /^sentence_[\w-]+\.json$/u,
   /^tokenizer(_config)?\.json$/u,
   /^(special_tokens_map|added_tokens|vocab|chat_template)\.json$/u,
@@ -23,33 +23,47 @@ const describingFiles: readonly RegExp[] = [
   /^(sentencepiece\.bpe|spiece|tokenizer|spm)\.model$/u,
   /^chat_template\.jinja$/u,
   /^self-check\.json$/u,
+  // What the original ColBERT states, and the layers that models in the form of bge-m3 keep beside their encoder.
+  /^artifact\.metadata$/u,
+  /^(sparse|colbert)_linear\.(safetensors|pt)$/u,
   /^LICENSE(\.\w+)?$/u,
 ];
 
-/** Folders of sentence-transformers' modules, with their settings and weights; `.bin` and `.pt` are pickles. */
+/** Folders of sentence-transformers' modules, with their settings and weights; `.bin` files are pickles. */
 const moduleFile = /^((query|document)_)?\d+_\w+\/[\w-]+\.(json|safetensors)$/u;
 
-/** Settings and tokenizer files of a repository, never anything that is code or a pickle. */
+/** Settings, tokenizer and small layers of a repository, never anything that holds code to run. */
 export function describingFilesOf(files: readonly HubFile[]): HubFile[] {
   return files.filter(({ path }) => moduleFile.test(path) || describingFiles.some((pattern) => pattern.test(path)));
 }
 
-/**
- * The graph files of the wanted precision, the preferred one first.
- * @throws ConfigurationError that says what there is instead
- */
-export function graphFilesOf(files: readonly HubFile[], repository: Repository, wanted: WantedPrecision): HubFile[] {
-  const isWanted = (precision: Precision): boolean => ['auto', 'all', precision].includes(wanted);
-  const found = graphCandidates
-    .filter(({ precision }) => isWanted(precision))
-    .flatMap((candidate) => files.filter(({ path }) => path === candidate.path));
-  if (found.length > 0) return wanted === 'all' ? found : found.slice(0, 1);
+/** What a graph file of a repository is chosen by. */
+export interface FileChoice {
+  readonly wanted: WantedPrecision;
+  readonly device: DeviceAbilities;
+  /** The float32 graph file, where its name is not one that is looked for. */
+  readonly ownPath: string | null;
+}
+
+/** The graph files to get, or the reason why there are none. */
+export type GraphFiles = { readonly graphs: readonly HubFile[] } | { readonly problem: string };
+
+/** The graph file that the wanted precision is served from, whatever is done to it first; or all that can be served. */
+export function graphFilesOf(files: readonly HubFile[], { wanted, device, ownPath }: FileChoice): GraphFiles {
+  const found = possibleVariants(ownPath, device.arch).flatMap((variant) =>
+    files.filter(({ path }) => path === variant.path).map((file) => ({ ...variant, file })),
+  );
+  if (wanted === 'all') {
+    const graphs = found.filter(({ precision }) => precision !== '4bit').map(({ file }) => file);
+    if (graphs.length > 0) return { graphs };
+  }
+  const plan = planPrecision(found, wanted === 'all' ? 'auto' : wanted, device);
+  if (!('problem' in plan)) {
+    return { graphs: found.filter(({ path }) => path === plan.variant.path).map(({ file }) => file) };
+  }
   const others = files.filter(({ path }) => path.endsWith('.onnx')).map(({ path }) => path);
-  const known = graphCandidates.filter(({ precision }) => isWanted(precision)).map(({ path }) => path);
-  throw new ConfigurationError([
-    `${showRepository(repository)}: has no ${known.join(' or ')}; ` +
-      (others.length === 0 ? 'it has no ONNX file at all' : `its ONNX files are ${others.join(', ')}`),
-  ]);
+  const has = others.length === 0 ? 'it has no ONNX file at all' : `its ONNX files are ${others.join(', ')}`;
+  return { problem: `${plan.problem}; ${has}` };
 }
 
 /** Weight files that go with a graph file by their name, as exporters write it. */

@@ -22,8 +22,6 @@ export interface HubLimits {
   readonly ownerDeadMs: number;
   readonly lockPollMs: number;
   readonly maxLockWaitMs: number;
-  /** A graph file above this is not read for the names of its weight files; they are found by its own name. */
-  readonly maxInspectedGraphBytes: number;
 }
 
 const mebibyte = 1_048_576;
@@ -43,5 +41,4 @@ export const hubLimits: HubLimits = {
   ownerDeadMs: 60_000,
   lockPollMs: 1_000,
   maxLockWaitMs: 3_600_000,
-  maxInspectedGraphBytes: 16 * mebibyte,
 };

@@ -1,10 +1,9 @@
 /** Owns where a named model is: in the cache, or there after a download. */
-import { stat } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
 import { ConfigurationError } from '../../errors.ts';
-import { graphCandidates, readGraph } from '../graph-file.ts';
+import type { DeviceAbilities } from '../graph-variant.ts';
 import type { Precision } from '../manifest.ts';
-import { findSnapshot, pathsOf, readRecordedCommit } from './cache.ts';
+import type { LocatedModel } from '../registry.ts';
+import { findCached } from './cached-model.ts';
 import { lineProgress } from './progress.ts';
 import { pullModel } from './pull.ts';
 import type { Hub } from './pull.ts';
@@ -18,6 +17,8 @@ export interface LocateOptions {
   /** Never opens a connection. */
   readonly isOffline: boolean;
   readonly wanted: Precision | 'auto';
+  /** Where the models will run. */
+  readonly device: DeviceAbilities;
 }
 
 /** The hub as a server uses it: plain lines of progress, the machine's clock. */
@@ -26,35 +27,6 @@ export function openHub({
   ...places
 }: Pick<Hub, 'connection' | 'cacheDir'> & { readonly report: (line: string) => void }): Hub {
   return { ...places, pacing: systemPacing, progress: lineProgress(report) };
-}
-
-async function sizeOf(path: string): Promise<number | null> {
-  try {
-    return (await stat(path)).size;
-  } catch {
-    return null;
-  }
-}
-
-/** What keeps a snapshot, perhaps another tool's, from being served at this precision; null for nothing. */
-export async function missingFrom(
-  folder: string,
-  wanted: Precision | 'auto',
-  maxGraphBytes: number,
-): Promise<string | null> {
-  for (const name of ['config.json', 'tokenizer.json']) {
-    if ((await sizeOf(join(folder, name))) === null) return name;
-  }
-  const allowed = graphCandidates.filter(({ precision }) => wanted === 'auto' || precision === wanted);
-  for (const { path } of allowed) {
-    const graphPath = join(folder, path);
-    const bytes = await sizeOf(graphPath);
-    if (bytes === null) continue;
-    const references = bytes <= maxGraphBytes ? (await readGraph(graphPath)).externalFiles : [];
-    const weights = await Promise.all(references.map((reference) => sizeOf(join(dirname(graphPath), reference))));
-    return references.find((_, index) => weights[index] === null) ?? null;
-  }
-  return allowed.map(({ path }) => path).join(' or ');
 }
 
 function offlineProblem({ hub }: LocateOptions, repository: Repository, missing: string | null): ConfigurationError {
@@ -69,29 +41,34 @@ function offlineProblem({ hub }: LocateOptions, repository: Repository, missing:
   ]);
 }
 
-async function locate(options: LocateOptions, repository: Repository): Promise<string> {
-  const { hub, isOffline, wanted } = options;
-  const cached = await findSnapshot(hub.cacheDir, repository);
-  const missing = cached === null ? null : await missingFrom(cached, wanted, hub.pacing.limits.maxInspectedGraphBytes);
-  if (cached !== null && missing === null) return cached;
+async function locate(options: LocateOptions, repository: Repository): Promise<LocatedModel> {
+  const { hub, isOffline, wanted, device } = options;
+  const { model, isConverted, missing } = await findCached(hub.cacheDir, repository, { wanted, device });
+  if (model !== null && (isOffline || !isConverted)) return model;
   if (isOffline) throw offlineProblem(options, repository, missing);
-  // A branch that was resolved once stays at that commit until somebody pulls it.
-  const recorded = await readRecordedCommit(pathsOf(hub.cacheDir, repository.id), repository.revision);
-  return (await pullModel(hub, { ...repository, revision: recorded ?? repository.revision }, wanted)).folder;
+  try {
+    const pulled = await pullModel(hub, repository, wanted, { device, isPinned: true });
+    return { folder: pulled.folder, graphFolder: pulled.graphFolder, repository: repository.id };
+  } catch (error) {
+    if (model === null || !(error instanceof ConfigurationError)) throw error;
+    // The hub may have the precision itself; where it does not answer, what is here can be converted.
+    hub.progress.onNote(`${showRepository(repository)}: the cache is used, because ${error.problems.join('; ')}`);
+    return model;
+  }
 }
 
 /**
- * Gives the folder of a model named `org/name` or `org/name@revision`, null for anything else. A recorded revision
+ * Gives the place of a model named `org/name` or `org/name@revision`, null for anything else. A recorded revision
  * that is complete in the cache is used as it is, without asking the hub; a model is looked for once.
  */
-export function createLocator(options: LocateOptions): (text: string) => Promise<string | null> {
-  const located = new Map<string, Promise<string>>();
+export function createLocator(options: LocateOptions): (text: string) => Promise<LocatedModel | null> {
+  const located = new Map<string, Promise<LocatedModel>>();
   return async (text) => {
     const repository = parseRepository(text);
     if (repository === null) return null;
     const name = showRepository(repository);
-    const folder = located.get(name) ?? locate(options, repository);
-    located.set(name, folder);
-    return folder;
+    const model = located.get(name) ?? locate(options, repository);
+    located.set(name, model);
+    return model;
   };
 }

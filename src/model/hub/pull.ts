@@ -1,20 +1,25 @@
 /** Owns a pull: from a name to a complete snapshot in the cache. */
 import { stat } from 'node:fs/promises';
 import { ConfigurationError } from '../../errors.ts';
-import { readGraph } from '../graph-file.ts';
+import type { GraphDescription } from '../../kernels/onnx/read.ts';
+import { findCatalogEntry, plainEntry } from '../catalog.ts';
+import { describeConverted } from '../convert/describe.ts';
+import { thisCpu } from '../graph-variant.ts';
+import type { DeviceAbilities } from '../graph-variant.ts';
 import { fileErrorCode } from '../json-file.ts';
-import { linkFile, pathsOf, recordCommit } from './cache.ts';
+import { linkFile, pathsOf, readRecordedCommit, recordCommit } from './cache.ts';
 import type { RepositoryPaths } from './cache.ts';
 import { companionsByName, companionsByReference, describingFilesOf, graphFilesOf } from './choose-files.ts';
-import type { WantedPrecision } from './choose-files.ts';
+import type { GraphFiles, WantedPrecision } from './choose-files.ts';
 import { createHubClient } from './client.ts';
 import type { HubClient, HubConnection } from './client.ts';
 import { isIntact } from './file-hash.ts';
 import type { HubFile } from './file-hash.ts';
+import { layerFilesOf } from './layer-files.ts';
 import { fileUrl, readCommit, readFiles } from './listing.ts';
 import { withLock } from './lock.ts';
 import type { PullProgress } from './progress.ts';
-import { isCommit, showRepository } from './repository.ts';
+import { defaultRevision, isCommit, showRepository } from './repository.ts';
 import type { Repository } from './repository.ts';
 import { withRetries } from './retry.ts';
 import type { Pacing } from './retry.ts';
@@ -33,7 +38,26 @@ export interface PulledModel {
   /** Looks like the repository, with the files that a server needs. */
   readonly folder: string;
   readonly commit: string;
+  /** Where its graphs are; another folder where they come from another repository. */
+  readonly graphFolder: string;
 }
+
+/** What a pull may be told besides its name. */
+export interface PullOptions {
+  /** Where the model will run; without it, on this machine's CPU. */
+  readonly device?: DeviceAbilities;
+  /** A branch that was resolved once stays at that commit. */
+  readonly isPinned?: boolean;
+}
+
+/** What one repository is to give. */
+interface FilesToGet {
+  readonly described: readonly HubFile[];
+  readonly graphs: readonly HubFile[];
+}
+
+/** Decides by a repository's listing what it is to give. */
+type ChooseFiles = (files: readonly HubFile[]) => FilesToGet;
 
 /** Everything that one pull works with. */
 interface Pull extends Hub {
@@ -62,25 +86,27 @@ async function fetchFile(pull: Pull, file: HubFile): Promise<void> {
   progress.onDone(file);
 }
 
-/** Gets a graph file's weight files, the graph being there already. */
-async function fetchCompanions(pull: Pull, graph: HubFile): Promise<HubFile[]> {
-  const isInspected = graph.sizeBytes <= pull.pacing.limits.maxInspectedGraphBytes;
-  const references = isInspected ? (await readGraph(pull.paths.blob(graph))).externalFiles : [];
-  const companions = [...companionsByName(pull.files, graph), ...companionsByReference(pull.files, graph, references)];
-  const unique = [...new Set(companions)];
-  for (const file of unique) await fetchFile(pull, file);
-  return unique;
+/** What a graph says about itself, and the weight files that it needs, which are here afterwards. */
+async function fetchCompanions(pull: Pull, file: HubFile): Promise<{ graph: GraphDescription; companions: HubFile[] }> {
+  const graph = describeConverted(pull.paths.blob(file), []);
+  const all = [...companionsByName(pull.files, file), ...companionsByReference(pull.files, file, graph.externalFiles)];
+  const companions = [...new Set(all)];
+  for (const companion of companions) await fetchFile(pull, companion);
+  return { graph, companions };
 }
 
 /** Gets all files, and only then lets the snapshot show them, the graphs last: where a graph is, all of it is. */
-async function fillSnapshot(pull: Pull, wanted: WantedPrecision): Promise<void> {
+async function fillSnapshot(pull: Pull, { described, graphs }: FilesToGet): Promise<void> {
   const { paths, commit, repository, files } = pull;
-  const graphs = graphFilesOf(files, repository, wanted);
-  const described = describingFilesOf(files);
   for (const file of [...described, ...graphs]) await fetchFile(pull, file);
-  const companions: HubFile[] = [];
-  for (const graph of graphs) companions.push(...(await fetchCompanions(pull, graph)));
-  for (const file of [...described, ...companions, ...graphs]) await linkFile(paths, commit, file);
+  const fetched: { graph: GraphDescription; companions: HubFile[] }[] = [];
+  for (const file of graphs) fetched.push(await fetchCompanions(pull, file));
+  const companions = fetched.flatMap((one) => one.companions);
+  const config = described.find(({ path }) => path === 'config.json');
+  const descriptions = fetched.map(({ graph }) => graph);
+  const layers = config === undefined ? [] : await layerFilesOf(files, paths.blob(config), descriptions);
+  for (const file of layers) await fetchFile(pull, file);
+  for (const file of [...described, ...layers, ...companions, ...graphs]) await linkFile(paths, commit, file);
   await recordCommit(paths, repository.revision, commit);
 }
 
@@ -94,26 +120,65 @@ function asCacheProblem(error: unknown, cacheDir: string): unknown {
   return new ConfigurationError([`${cacheDir}: cannot be written (${code}); ${remedy}`]);
 }
 
-async function pullWith(
+interface Pulled {
+  readonly folder: string;
+  readonly commit: string;
+  readonly hasGraphs: boolean;
+}
+
+async function pullRepository(
   client: HubClient,
   hub: Hub,
-  repository: Repository,
-  wanted: WantedPrecision,
-): Promise<PulledModel> {
+  { id, revision }: Repository,
+  { isPinned = false }: PullOptions,
+  choose: ChooseFiles,
+): Promise<Pulled> {
   const { cacheDir, pacing, progress } = hub;
-  const name = showRepository(repository);
   const onNote = (message: string): void => {
     progress.onNote(message);
   };
-  const paths = pathsOf(cacheDir, repository.id);
+  const paths = pathsOf(cacheDir, id);
   return withLock(paths.lock, pacing, onNote, async () => {
+    const recorded = isPinned ? await readRecordedCommit(paths, revision) : null;
+    const repository = { id, revision: recorded ?? revision };
+    const name = showRepository(repository);
     const commit = isCommit(repository.revision)
       ? repository.revision
       : await withRetries(name, pacing, onNote, () => readCommit(client, repository, pacing.limits));
     const files = await withRetries(name, pacing, onNote, () => readFiles(client, repository, commit, pacing.limits));
-    await fillSnapshot({ ...hub, client, repository, commit, paths, files }, wanted);
-    return { folder: paths.snapshot(commit), commit };
+    const chosen = choose(files);
+    await fillSnapshot({ ...hub, client, repository, commit, paths, files }, chosen);
+    return { folder: paths.snapshot(commit), commit, hasGraphs: chosen.graphs.length > 0 };
   });
+}
+
+function requireGraphs(found: GraphFiles, repository: Repository): readonly HubFile[] {
+  if ('graphs' in found) return found.graphs;
+  throw new ConfigurationError([`${showRepository(repository)}: ${found.problem}`]);
+}
+
+/** The model's own repository, and the one of its graphs where it has none that can be served. */
+async function pullAll(
+  client: HubClient,
+  hub: Hub,
+  repository: Repository,
+  wanted: WantedPrecision,
+  options: PullOptions,
+): Promise<PulledModel> {
+  const { graphRepository, graphPath } = (await findCatalogEntry(repository.id)) ?? plainEntry;
+  const choice = { wanted, device: options.device ?? thisCpu, ownPath: graphPath };
+  const { hasGraphs, ...own } = await pullRepository(client, hub, repository, options, (files) => {
+    const found = graphFilesOf(files, choice);
+    const mayLack = graphRepository !== null && 'problem' in found;
+    return { described: describingFilesOf(files), graphs: mayLack ? [] : requireGraphs(found, repository) };
+  });
+  if (hasGraphs || graphRepository === null) return { ...own, graphFolder: own.folder };
+  const other = { id: graphRepository, revision: defaultRevision };
+  const { folder: graphFolder } = await pullRepository(client, hub, other, options, (files) => ({
+    described: [],
+    graphs: requireGraphs(graphFilesOf(files, choice), other),
+  }));
+  return { ...own, graphFolder };
 }
 
 /**
@@ -121,10 +186,15 @@ async function pullWith(
  * are not downloaded again.
  * @throws ConfigurationError that says what is wrong and what to do
  */
-export async function pullModel(hub: Hub, repository: Repository, wanted: WantedPrecision): Promise<PulledModel> {
+export async function pullModel(
+  hub: Hub,
+  repository: Repository,
+  wanted: WantedPrecision,
+  options: PullOptions = {},
+): Promise<PulledModel> {
   const client = createHubClient(hub.connection, hub.pacing.clock, hub.pacing.limits);
   try {
-    return await pullWith(client, hub, repository, wanted);
+    return await pullAll(client, hub, repository, wanted, options);
   } catch (error) {
     throw asCacheProblem(error, hub.cacheDir);
   } finally {

@@ -35,10 +35,10 @@ export async function problemsOf(step: Promise<unknown>): Promise<readonly strin
 /** Settings that serve nothing but what `members` names. */
 export const settings = (modelsDir: string, members: Partial<ModelSettings>): ModelSettings => ({
   modelsDir,
-  embedModel: 'none',
-  sparseModel: 'none',
-  multiModel: 'none',
-  rerankModel: 'none',
+  embedModel: [],
+  sparseModel: [],
+  multiModel: [],
+  rerankModel: [],
   precision: 'auto',
   ...members,
 });

@@ -5,7 +5,7 @@ import { create, toBinary } from '@bufbuild/protobuf';
 import { describe, expect, it } from 'vitest';
 import { ModelProtoSchema } from '../../../src/kernels/onnx/onnx_pb.ts';
 import { choosePrompts } from '../../../src/model/config-file.ts';
-import { poolingNames } from '../../../src/model/modules.ts';
+import { poolingNames } from '../../../src/model/module-files.ts';
 import { readModelFolder } from '../../../src/model/read-folder.ts';
 import type { ModelUse } from '../../../src/model/role.ts';
 import { writeTinyModel } from '../../support/tiny-models.ts';
@@ -84,16 +84,21 @@ describe('manifest of a folder that no catalogue knows', () => {
     });
   });
 
-  it('int8 is preferred to fp16, and fp16 to fp32', async () => {
+  it('int8 is preferred to fp32 on a CPU, and fp32 to fp16', async () => {
     await withFolder(async (parent) => {
       const folder = join(parent, 'tiny');
       await writeTinyModel('crossEncoder', folder);
       const graph = await readFile(join(folder, 'onnx/model.onnx'));
       const precisionNow = async () =>
         (await readModelFolder(folder, ['rerank'], 'auto')).graphPath.slice(folder.length);
-      for (const name of ['model_fp16', 'model_quantized', 'model_int8']) {
-        await writeFile(join(folder, `onnx/${name}.onnx`), graph);
-        expect(await precisionNow()).toBe(`/onnx/${name}.onnx`);
+      const steps = [
+        ['model_fp16', 'model'],
+        ['model_quantized', 'model_quantized'],
+        ['model_int8', 'model_int8'],
+      ] as const;
+      for (const [added, chosen] of steps) {
+        await writeFile(join(folder, `onnx/${added}.onnx`), graph);
+        expect(await precisionNow()).toBe(`/onnx/${chosen}.onnx`);
       }
     });
   });
@@ -143,12 +148,26 @@ describe('refusal of a folder', () => {
 
   it('an architecture that cannot be served is named', async () => {
     const problems = await problemsAfter('crossEncoder', 'rerank', (folder) =>
-      editJson(join(folder, 'config.json'), { architectures: ['Qwen3ForCausalLM'] }),
+      editJson(join(folder, 'config.json'), { architectures: ['T5ForConditionalGeneration'] }),
     );
-    expect(problems).toEqual([expect.stringContaining('"Qwen3ForCausalLM"')]);
+    expect(problems).toEqual([expect.stringContaining('"T5ForConditionalGeneration"')]);
   });
 
-  it.each(['Dense', 'LayerNorm', 'Mystery'])('a module "%s" is named', async (name) => {
+  it('a causal language model of which the catalogue says nothing is no reranker', async () => {
+    const problems = await problemsAfter('crossEncoder', 'rerank', (folder) =>
+      editJson(join(folder, 'config.json'), { architectures: ['Qwen3ForCausalLM'] }),
+    );
+    expect(problems).toEqual([expect.stringMatching(/^rerank-model: tiny is a causal language model/u)]);
+  });
+
+  it('two labels make no reranker where nobody says which of them means "relevant"', async () => {
+    const problems = await problemsAfter('crossEncoder', 'rerank', (folder) =>
+      editJson(join(folder, 'config.json'), { id2label: { 0: 'no', 1: 'yes' } }),
+    );
+    expect(problems[0]).toContain('has 2 labels, and which of them means "relevant" is not known');
+  });
+
+  it.each(['WordWeights', 'LSTM', 'Mystery'])('a module "%s" is named', async (name) => {
     const problems = await problemsAfter('dense', 'embed', async (folder) => {
       const path = join(folder, 'modules.json');
       const modules = JSON.parse(await readFile(path, 'utf8')) as unknown[];
@@ -167,11 +186,11 @@ describe('refusal of a folder', () => {
     expect(problems).toEqual([expect.stringContaining('"Mystery"')]);
   });
 
-  it.each(['pooling_mode_max_tokens', 'pooling_mode_lasttoken'])('%s has no kernel', async (mode) => {
+  it('a pooling that nobody knows is named', async () => {
     const problems = await problemsAfter('dense', 'embed', (folder) =>
-      editJson(join(folder, '1_Pooling/config.json'), { pooling_mode_mean_tokens: false, [mode]: true }),
+      editJson(join(folder, '1_Pooling/config.json'), { pooling_mode: ['mean', 'median'] }),
     );
-    expect(problems[0]).toContain('is not supported, only mean or cls');
+    expect(problems[0]).toContain('pooling "mean + median" is not supported');
   });
 
   it('an encoder without a pooling is not guessed at', async () => {
@@ -179,9 +198,14 @@ describe('refusal of a folder', () => {
     expect(problems).toEqual([expect.stringContaining('names no Pooling module')]);
   });
 
-  it('a forced precision without its file is refused with the file names', async () => {
-    const problems = await problemsAfter('crossEncoder', 'rerank', () => Promise.resolve(), 'int8');
-    expect(problems[0]).toContain('onnx/model_int8.onnx or onnx/model_quantized.onnx for precision int8');
+  it('a forced precision that no file can give is refused with the files that are there', async () => {
+    const problems = await problemsAfter(
+      'crossEncoder',
+      'rerank',
+      (folder) => rename(join(folder, 'onnx/model.onnx'), join(folder, 'onnx/model_q4.onnx')),
+      'int8',
+    );
+    expect(problems[0]).toContain('onnx/model_q4.onnx');
   });
 
   it('a graph file that was cut off is named with its size', async () => {

@@ -10,12 +10,14 @@ describe('resolveModels', () => {
   it('one folder used twice is one model with the heads of both uses', async () => {
     await withFolder(async (folder) => {
       await writeTinyModel('dense', join(folder, 'tiny'));
-      const served = await resolveModels(settings(folder, { embedModel: 'tiny', multiModel: join(folder, 'tiny') }));
+      const served = await resolveModels(
+        settings(folder, { embedModel: ['tiny'], multiModel: [join(folder, 'tiny')] }),
+      );
       expect(served.all).toHaveLength(1);
-      expect(served.embed).toBe(served.multiVector);
-      expect(served.embed?.heads).toEqual(['dense', 'rows', 'maxSim']);
-      expect(served.sparseEmbed).toBeNull();
-      expect(served.rerank).toBeNull();
+      expect(served.embed[0]).toBe(served.multiVector[0]);
+      expect(served.embed[0]?.heads).toEqual(['dense', 'rows', 'maxSim']);
+      expect(served.sparseEmbed).toEqual([]);
+      expect(served.rerank).toEqual([]);
     });
   });
 
@@ -23,35 +25,64 @@ describe('resolveModels', () => {
     await withFolder(async (folder) => {
       await writeTinyModel('dense', join(folder, 'tiny'));
       await symlink(join(folder, 'tiny'), join(folder, 'alias'));
-      const served = await resolveModels(settings(folder, { embedModel: 'alias', multiModel: 'tiny' }));
+      const served = await resolveModels(settings(folder, { embedModel: ['alias', 'tiny'], multiModel: ['tiny'] }));
       expect(served.all.map(({ modelId }) => modelId)).toEqual(['tiny']);
+      expect(served.embed).toEqual(served.all);
+    });
+  });
+
+  it('several models of one use keep the order of the setting', async () => {
+    await withFolder(async (folder) => {
+      for (const name of ['first', 'second', 'third']) await writeTinyModel('dense', join(folder, name));
+      const names = { embedModel: ['third', 'first'], multiModel: ['second', 'third'] };
+      const served = await resolveModels(settings(folder, names));
+      expect(served.embed.map(({ modelId }) => modelId)).toEqual(['third', 'first']);
+      expect(served.multiVector.map(({ modelId }) => modelId)).toEqual(['second', 'third']);
+      expect(served.all.map(({ modelId, heads }) => [modelId, heads])).toEqual([
+        ['third', ['dense', 'rows', 'maxSim']],
+        ['first', ['dense']],
+        ['second', ['rows', 'maxSim']],
+      ]);
+    });
+  });
+
+  it('a folder in the layout of the hub is known by its repository, not by its commit', async () => {
+    await withFolder(async (folder) => {
+      const snapshot = join(folder, 'models--tiny-org--tiny/snapshots', '0'.repeat(40));
+      await writeTinyModel('dense', snapshot);
+      const served = await resolveModels(settings(folder, { embedModel: [snapshot] }));
+      expect(served.all.map(({ modelId }) => modelId)).toEqual(['tiny-org/tiny']);
     });
   });
 
   it('everything off is no model', async () => {
     expect(await resolveModels(settings(shippedModels, {}))).toEqual({
-      embed: null,
-      sparseEmbed: null,
-      multiVector: null,
-      rerank: null,
+      embed: [],
+      sparseEmbed: [],
+      multiVector: [],
+      rerank: [],
       all: [],
     });
   });
 
   it('the shipped folders serve all but the cross-encoder, and nothing in them can be changed', async () => {
-    const names = { embedModel: 'all-MiniLM-L6-v2', multiModel: 'all-MiniLM-L6-v2', sparseModel: 'splade-tiny' };
+    const names = {
+      embedModel: ['all-MiniLM-L6-v2'],
+      multiModel: ['all-MiniLM-L6-v2'],
+      sparseModel: ['splade-tiny'],
+    };
     const served = await resolveModels(settings(shippedModels, names));
     expect(served.all.map(({ modelId }) => modelId)).toEqual(['all-MiniLM-L6-v2', 'splade-tiny']);
     expect(Object.isFrozen(served)).toBe(true);
-    expect(Object.isFrozen(served.embed?.prompts)).toBe(true);
-    expect(Object.isFrozen(served.embed?.selfChecks[0]?.expected.values)).toBe(true);
+    expect(Object.isFrozen(served.embed[0]?.prompts)).toBe(true);
+    expect(Object.isFrozen(served.embed[0]?.selfChecks[0]?.expected.values)).toBe(true);
   });
 
   it('the problems of all models come in one error', async () => {
     await withFolder(async (folder) => {
       await writeTinyModel('fiveLabels', join(folder, 'five'));
       await writeTinyModel('crossEncoder', join(folder, 'cross'));
-      const wrong = { embedModel: 'cross', sparseModel: 'missing', rerankModel: 'five' };
+      const wrong = { embedModel: ['cross'], sparseModel: ['missing'], rerankModel: ['five'] };
       const problems = await problemsOf(resolveModels(settings(folder, wrong)));
       expect(problems.some((problem) => problem.startsWith('sparse-model: there is no model folder'))).toBe(true);
       expect(problems.some((problem) => problem.startsWith('embed-model: cross is a sequence classifier'))).toBe(true);
@@ -64,7 +95,7 @@ describe('resolveModels', () => {
       await writeTinyModel('dense', join(folder, 'a/tiny'));
       await mkdir(join(folder, 'b'));
       await cp(join(folder, 'a/tiny'), join(folder, 'b/tiny'), { recursive: true });
-      const both = { embedModel: 'a/tiny', multiModel: 'b/tiny' };
+      const both = { embedModel: ['a/tiny', 'b/tiny'] };
       const problems = await problemsOf(resolveModels(settings(folder, both)));
       expect(problems).toEqual([expect.stringContaining('have the same name')]);
     });
@@ -74,15 +105,15 @@ describe('resolveModels', () => {
 describe('the problems of named models', () => {
   const named = {
     modelsDir: shippedModels,
-    embedModel: 'nope',
-    sparseModel: 'splade-tiny',
-    multiModel: 'org/model',
-    rerankModel: 'none',
+    embedModel: ['nope'],
+    sparseModel: ['splade-tiny'],
+    multiModel: ['org/model'],
+    rerankModel: [],
     precision: 'auto' as const,
   };
 
   it('are told without a start, those of the hub left out', async () => {
     expect(await localModelProblems(named)).toEqual([expect.stringContaining('embed-model')]);
-    expect(await localModelProblems({ ...named, embedModel: 'all-MiniLM-L6-v2' })).toEqual([]);
+    expect(await localModelProblems({ ...named, embedModel: ['all-MiniLM-L6-v2'] })).toEqual([]);
   });
 });
