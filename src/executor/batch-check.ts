@@ -1,8 +1,15 @@
 /** Owns what a batch must fulfil before the engine sees it: an id out of range can end a process on some providers. */
 import type { ModelLoad, RunBatch, RunItem } from './protocol.ts';
 
-/** Why the batch must not run, or null. Names the position of the item, never what it holds. */
-export function batchProblem(batch: RunBatch, model: ModelLoad | undefined): string | null {
+/**
+ * Why the batch must not run on a model whose graph has these inputs, or null. Names the position of the item, never
+ * what it holds.
+ */
+export function batchProblem(
+  batch: RunBatch,
+  model: ModelLoad | undefined,
+  inputNames: readonly string[],
+): string | null {
   if (model === undefined) return `no model is loaded under the id ${batch.modelId}`;
   if (!model.heads.includes(batch.head)) return `model ${batch.modelId} has no head ${batch.head}`;
   if (batch.head === 'maxSim') {
@@ -13,7 +20,7 @@ export function batchProblem(batch: RunBatch, model: ModelLoad | undefined): str
     }
   }
   for (const [position, item] of batch.items.entries()) {
-    const problem = itemProblem(item, model, batch.head === 'maxSim');
+    const problem = itemProblem(item, model, batch.head === 'maxSim') ?? maskProblem(item, inputNames);
     if (problem !== null) return `item ${position}: ${problem}`;
   }
   return null;
@@ -21,7 +28,8 @@ export function batchProblem(batch: RunBatch, model: ModelLoad | undefined): str
 
 function itemProblem(item: RunItem, model: ModelLoad, needsRows: boolean): string | null {
   const tokens = item.ids.length;
-  if (tokens < 1 || tokens > model.maxTokens) return `${tokens} tokens, allowed are 1 to ${model.maxTokens}`;
+  const maxTokens = Math.min(model.maxTokens, model.runPolicy.fixedTokens ?? Infinity);
+  if (tokens < 1 || tokens > maxTokens) return `${tokens} tokens, allowed are 1 to ${maxTokens}`;
   if (!item.ids.every((id) => id >= 0 && id < model.vocabularySize)) {
     return `a token id is outside the vocabulary of ${model.vocabularySize}`;
   }
@@ -34,4 +42,12 @@ function itemProblem(item: RunItem, model: ModelLoad, needsRows: boolean): strin
     if (needsRows && item.keptRows.length === 0) return 'no kept row to compare with';
   }
   return null;
+}
+
+function maskProblem({ ids, promptTokens = 0, attendedTokens }: RunItem, inputNames: readonly string[]): string | null {
+  const isCount = (count: number) => Number.isInteger(count) && count >= 0 && count <= ids.length;
+  if (!isCount(promptTokens)) return 'the prompt has more tokens than the text';
+  if (attendedTokens === undefined || attendedTokens === ids.length) return null;
+  if (!isCount(attendedTokens) || attendedTokens === 0) return 'the attended tokens are not a part of the text';
+  return inputNames.includes('attention_mask') ? null : 'the graph has no attention_mask to leave tokens out with';
 }

@@ -16,6 +16,19 @@ export const headOutputs: Readonly<Record<Head, string>> = {
   maxSim: 'trivec_max_sim',
 };
 
+/**
+ * Outputs that hold the heaviest terms of a sparse vector, for devices from which the full row is slow to copy.
+ * Where the last weight is not zero, the row of `trivec_sparse` is to be taken instead.
+ * @shape each f32 [batch, terms], weights descending, ids as float32
+ */
+export const topTermOutputs = { weights: 'trivec_sparse_top_weights', ids: 'trivec_sparse_top_ids' } as const;
+
+/**
+ * Input of graphs whose pooling leaves out the prompt: 1 for the tokens that are pooled.
+ * @shape int64 [batch, sequence]
+ */
+export const poolingMaskInput = 'trivec_pooling_mask';
+
 /** One text, ready to run. */
 export interface RunItem {
   /** @shape [tokens], special tokens included, no padding */
@@ -24,6 +37,10 @@ export interface RunItem {
   readonly typeIds: Uint8Array | null;
   /** Positions whose rows are returned by `rows` and compared by `maxSim`; null means all. */
   readonly keptRows: Int32Array | null;
+  /** Tokens at the start that are left out of the pooling, where the graph has `trivec_pooling_mask`; absent: none. */
+  readonly promptTokens?: number;
+  /** From this position on `attention_mask` is 0, though the rows count (query expansion); absent: no such tokens. */
+  readonly attendedTokens?: number;
 }
 
 /** A vector per row, row after row. */
@@ -50,6 +67,29 @@ export interface RunRow {
   readonly indices: Int32Array | null;
 }
 
+/** Which texts may share a run. */
+export interface RunPolicy {
+  /**
+   * `alone`: one text a run; `equalLength`: texts of one length, because nothing hides padding;
+   * `padded`: any texts, the shorter ones padded on the right.
+   */
+  readonly kind: 'alone' | 'equalLength' | 'padded';
+  /** Texts that a run must have, filled up with copies; null where any number will do. */
+  readonly fixedBatch: number | null;
+  /** Tokens that every text must be padded to; null where any length will do. */
+  readonly fixedTokens: number | null;
+}
+
+/** How the output of the sparse head is read. */
+export interface SparseOutput {
+  /** `terms`: a weight for each vocabulary entry; `tokens`: a weight for each token, merged by the largest. */
+  readonly form: 'terms' | 'tokens';
+  /** tokens: ids that never get a weight. */
+  readonly unweightedIds: readonly number[];
+  /** Length of the outputs in `topTermOutputs`; null where the graph has none. */
+  readonly topTerms: number | null;
+}
+
 /** What an executor must know of a model to load and run it. */
 export interface ModelLoad {
   readonly modelId: string;
@@ -62,6 +102,14 @@ export interface ModelLoad {
   readonly precision: 'int8' | 'fp16' | 'fp32';
   /** Stand-alone MaxSim graph for the `maxSim` head; null where the model has none. */
   readonly maxSimGraphPath: string | null;
+  readonly runPolicy: RunPolicy;
+  /**
+   * For a graph with `position_ids`; null: tokens count from 0. Else tokens of another id count from this one plus 1,
+   * and this id, wherever it stands, has its own number as its position.
+   */
+  readonly positionPadId: number | null;
+  /** null where the model does not serve `sparse`. */
+  readonly sparse: SparseOutput | null;
 }
 
 /** Serving process to executor. */

@@ -28,3 +28,17 @@ export function packTerms(weights: Float32Array): RunRow {
   }
   return { values, indices };
 }
+
+/**
+ * The terms among the heaviest ones whose weight is not zero, ascending; null where there may be more than those.
+ * @shape f32 [terms], weights descending, and ids -> [terms]
+ */
+export function packTopTerms(weights: Float32Array, ids: Float32Array): RunRow | null {
+  if (weights.at(-1) !== 0) return null;
+  const positions = [...weights.keys()].filter((position) => weights[position] !== 0);
+  positions.sort((left, right) => (ids[left] ?? 0) - (ids[right] ?? 0));
+  return {
+    values: Float32Array.from(positions, (position) => weights[position] ?? 0),
+    indices: Int32Array.from(positions, (position) => ids[position] ?? 0),
+  };
+}

@@ -1,7 +1,8 @@
 /** Owns the inference sessions of an executor: one for each model, one for each stand-alone MaxSim graph. */
 import { env, InferenceSession } from 'onnxruntime-node';
+import { graphProblem } from './graph-check.ts';
 import { headOutputs } from './protocol.ts';
-import type { Head, ModelLoad } from './protocol.ts';
+import type { ModelLoad } from './protocol.ts';
 
 /** A model that can run. */
 export interface LoadedModel {
@@ -16,8 +17,6 @@ export type LoadedModels = ReadonlyMap<string, LoadedModel>;
 
 /** The one execution provider of this build; said to the parent once every model was created on it. */
 export const executionProvider = 'cpu';
-
-const encoderInputs: ReadonlySet<string> = new Set(['input_ids', 'attention_mask', 'token_type_ids']);
 
 /**
  * One session for each model, all on the CPU provider.
@@ -91,26 +90,6 @@ async function maxSimSessionOf(
     throw new Error(`the MaxSim graph ${path} has no output ${headOutputs.maxSim}`);
   }
   return session;
-}
-
-function graphProblem(load: ModelLoad, session: InferenceSession): string | null {
-  for (const input of session.inputMetadata) {
-    if (!encoderInputs.has(input.name)) return `the graph asks for the input ${input.name}, which is not supported`;
-    if (!input.isTensor || input.type !== 'int64') return `the input ${input.name} is not an int64 tensor`;
-  }
-  if (!session.inputNames.includes('input_ids')) return 'the graph has no input input_ids';
-  for (const head of load.heads) {
-    const name = graphOutputOf(head);
-    const output = session.outputMetadata.find((candidate) => candidate.name === name);
-    if (output === undefined) return `the graph has no output ${name}, which the head ${head} needs`;
-    if (!output.isTensor || output.type !== 'float32') return `the output ${name} is not a float32 tensor`;
-  }
-  return null;
-}
-
-/** Name of the output of the model's own graph that a head is read from: MaxSim starts from the rows. */
-export function graphOutputOf(head: Head): string {
-  return headOutputs[head === 'maxSim' ? 'rows' : head];
 }
 
 /** First line of an error's message, cut to a bounded length. */

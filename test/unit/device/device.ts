@@ -8,6 +8,7 @@ import type { ModelLoad, RunBatch } from '../../../src/executor/protocol.ts';
 import { createFakeExecutors } from '../../support/fake-channel.ts';
 import type { FakeScript } from '../../support/fake-channel.ts';
 import { createFakeClock } from '../../support/fake-clock.ts';
+import { plainLoad } from '../../support/model-facts.ts';
 
 export const limits = {
   ...defaultDeviceLimits,
@@ -20,6 +21,7 @@ export const limits = {
   stableAfterMs: 60_000,
 };
 const model: ModelLoad = {
+  ...plainLoad,
   modelId: 'm',
   graphPath: '/m.onnx',
   heads: ['dense'],

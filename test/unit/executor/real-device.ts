@@ -14,6 +14,8 @@ import type { RunResult } from '../../../src/device/pool.ts';
 import type { Head, ModelLoad, RunBatch, RunItem, RunRow } from '../../../src/executor/protocol.ts';
 import type { ModelManifest } from '../../../src/model/manifest.ts';
 import { prepareModels } from '../../../src/model/prepare.ts';
+import { plainSplade } from '../../../src/model/sparse-rules.ts';
+import { meanSteps, plainFacts } from '../../support/model-facts.ts';
 
 export const root = fileURLToPath(new URL('../../..', import.meta.url));
 export const entryPath = join(root, 'dist/executor/main.js');
@@ -37,6 +39,7 @@ const manifestOf = (modelId: string, facts: Partial<ModelManifest>): ModelManife
   const graphPath = join(folder, 'onnx/model_int8.onnx');
   const sha256 = createHash('sha256').update(readFileSync(graphPath)).digest('hex');
   return {
+    ...plainFacts(dimension),
     modelId,
     folder,
     graphPath,
@@ -50,7 +53,6 @@ const manifestOf = (modelId: string, facts: Partial<ModelManifest>): ModelManife
     isNormalized: true,
     isMatryoshka: false,
     prompts: { query: '', document: '', unspecified: '' },
-    tokenRows: { documentSkipTokens: [] },
     scoreActivation: 'identity',
     heads: [],
     selfChecks: [],
@@ -134,14 +136,21 @@ let loads: Promise<ModelLoad[]> | null = null;
 /** The embedded default models, prepared once for each test file. */
 export function embeddedLoads(): Promise<ModelLoad[]> {
   loads ??= prepareModels(
-    [
-      manifestOf('all-MiniLM-L6-v2', { pooling: 'mean', heads: ['dense', 'rows', 'maxSim'] }),
-      manifestOf('splade-tiny', { hiddenSize: 128, maxTokens: 512, isNormalized: false, heads: ['sparse'] }),
-    ],
+    [manifestOf('all-MiniLM-L6-v2', { vectorSteps: meanSteps, heads: ['dense', 'rows', 'maxSim'] }), embeddedSparse()],
     cacheDir,
   );
   return loads;
 }
+
+/** The embedded sparse model. */
+export const embeddedSparse = (): ModelManifest =>
+  manifestOf('splade-tiny', {
+    hiddenSize: 128,
+    maxTokens: 512,
+    isNormalized: false,
+    sparse: plainSplade,
+    heads: ['sparse'],
+  });
 
 /** Stops every device that was started: for `afterEach`. */
 export async function endDevices(): Promise<void> {

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { keepRows, packTerms } from '../../../src/executor/rows.ts';
+import { keepRows, packTerms, packTopTerms } from '../../../src/executor/rows.ts';
 
 const matrix = { values: Float32Array.of(1, 2, 3, 4, 5, 6), dimension: 2 };
 
@@ -38,5 +38,25 @@ describe('the packed terms', () => {
       values: Float32Array.of(Number.NaN, Number.POSITIVE_INFINITY),
       indices: Int32Array.of(1, 2),
     });
+  });
+});
+
+describe('the heaviest terms', () => {
+  it('give the same row as all weights, wherever there are no more terms than those', () => {
+    fc.assert(
+      fc.property(fc.array(fc.constantFrom(0, 0.5, 1, 2.5), { minLength: 8, maxLength: 8 }), (numbers) => {
+        const weights = Float32Array.from(numbers);
+        const heaviest = [...weights.keys()]
+          .sort((left, right) => (weights[right] ?? 0) - (weights[left] ?? 0))
+          .slice(0, 4);
+        const top = Float32Array.from(heaviest, (term) => weights[term] ?? 0);
+        const terms = numbers.filter((weight) => weight !== 0).length;
+        expect(packTopTerms(top, Float32Array.from(heaviest))).toEqual(terms < 4 ? packTerms(weights) : null);
+      }),
+    );
+  });
+
+  it('are never taken where the last of them is not a number', () => {
+    expect(packTopTerms(Float32Array.of(1, Number.NaN), Float32Array.of(3, 5))).toBeNull();
   });
 });
