@@ -1,8 +1,11 @@
 /** Owns the tokenizer of one model: its library, its templates and its limit, put together. */
 import { encodeBounded } from './bounded-encode.ts';
+import { tokenizeFilled } from './filled-template.ts';
+import { markerTokens, plainForm, shapeIds } from './form.ts';
+import type { ShapedIds } from './form.ts';
 import type { TokenLibrary } from './library.ts';
 import { assemblePair, assembleSingle, pairSpecialTokens, singleSpecialTokens } from './template.ts';
-import type { AssembledIds, Templates } from './template.ts';
+import type { SingleTemplate, Templates } from './template.ts';
 import type { TextTokenizer, TokenizedText } from './tokenizer.ts';
 import { maxPassageTokens, maxQueryTokens, maxTextTokens } from './truncate.ts';
 import type { CountedIds } from './truncate.ts';
@@ -17,26 +20,53 @@ export interface TokenizerParts {
   readonly turns: Turns;
 }
 
-function tokenizedText(assembled: AssembledIds, cut: CountedIds, otherTokens: number): TokenizedText {
+function tokenizedText(shaped: ShapedIds, cut: CountedIds, otherTokens: number): TokenizedText {
   return {
-    ...assembled,
+    ...shaped,
     isTruncated: cut.totalTokens > cut.ids.length,
     totalTokens: cut.totalTokens + otherTokens,
     isTotalMinimum: cut.isTotalMinimum,
   };
 }
 
+/**
+ * Tokens of a prompt at the start of a text: those of the prompt as a text of its own, without a last special one.
+ * @source sentence-transformers, `_get_prompt_length`
+ */
+function promptTokensOf(template: SingleTemplate, prompt: CountedIds): number {
+  const { ids } = assembleSingle(template, prompt.ids);
+  return template.suffix.ids.length === 0 ? ids.length : ids.length - 1;
+}
+
+const bareTemplate: SingleTemplate = {
+  prefix: { ids: [], typeIds: [] },
+  textTypeId: 0,
+  suffix: { ids: [], typeIds: [] },
+};
+
 /** A tokenizer that keeps nothing between calls. */
 export function createTextTokenizer({ library, templates, maxTokens, turns }: TokenizerParts): TextTokenizer {
-  const { single, pair } = templates;
+  const { pair } = templates;
   return {
     implementation: library.implementation,
-    async tokenize(texts, signal) {
-      const counted = await encodeBounded({ library, turns, signal }, texts, maxTextTokens(maxTokens, single));
-      return counted.map((text) => tokenizedText(assembleSingle(single, text.ids), text, singleSpecialTokens(single)));
-    },
-    async tokenizePairs(query, passages, signal) {
+    async tokenize(texts, signal, form = plainForm) {
       const context = { library, turns, signal };
+      const limit = form.maxTokens ?? maxTokens;
+      const single = form.hasSpecialTokens ? templates.single : bareTemplate;
+      const room = Math.max(0, maxTextTokens(limit - markerTokens(form), single));
+      const counted = await encodeBounded(context, texts, room);
+      const otherTokens = singleSpecialTokens(single) + markerTokens(form);
+      const tokenized = counted.map((text) =>
+        tokenizedText(shapeIds(assembleSingle(single, text.ids), form, limit), text, otherTokens),
+      );
+      if (form.countedPrompt === '') return tokenized;
+      const [prompt] = await encodeBounded(context, [form.countedPrompt], room);
+      const promptTokens = prompt === undefined ? 0 : promptTokensOf(single, prompt);
+      return tokenized.map((text) => ({ ...text, promptTokens: Math.min(promptTokens, text.ids.length) }));
+    },
+    async tokenizePairs(query, passages, signal, template) {
+      const context = { library, turns, signal };
+      if (template !== undefined) return tokenizeFilled(context, template, maxTokens, query, passages);
       const [first] = await encodeBounded(context, [query], Math.max(0, maxQueryTokens(maxTokens, pair)));
       if (first === undefined) return [];
       const counted = await encodeBounded(context, passages, maxPassageTokens(maxTokens, pair, first));

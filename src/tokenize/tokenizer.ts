@@ -1,29 +1,51 @@
 /** Owns the contract of a tokenizer: text in, ids in the model's own format out. */
+import type { TextForm } from './form.ts';
 
-/** One text as ids, cut to the model's limit. */
+/** One text as ids, cut to the limit of its form. */
 export interface TokenizedText {
   /** @shape [tokens], special tokens included, no padding */
   readonly ids: Int32Array;
   /** Segment of each token; null means all zero. @shape [tokens] */
   readonly typeIds: Uint8Array | null;
   readonly isTruncated: boolean;
-  /** Tokens before truncation, special tokens included. */
+  /** Tokens before truncation, special tokens and the marker included, filling not. */
   readonly totalTokens: number;
   /** True where the rest of a very long text was not counted: `totalTokens` is a lower bound. */
   readonly isTotalMinimum: boolean;
+  /** Tokens at the start that belong to the prompt, where the form asks for them; absent: none. */
+  readonly promptTokens?: number;
+  /** From this position on tokens are filling that the others do not see; absent: no such tokens. */
+  readonly attendedTokens?: number;
+}
+
+/** What is written around a query and a passage. */
+export interface FilledTemplate {
+  /** Text before `body`, never cut. */
+  readonly prefix: string;
+  /** Text with the places `{instruction}`, `{query}` and `{document}`; what is too long is cut at its end. */
+  readonly body: string;
+  /** Text behind `body`, never cut. */
+  readonly suffix: string;
+  /** What stands at `{instruction}`. */
+  readonly instruction: string;
 }
 
 /** Texts to ids for one model; stateless between calls. */
 export interface TextTokenizer {
   /** How it was made, for the log and `info`: `tokenizers` (the reference library) or `transformers.js`. */
   readonly implementation: string;
-  /** Each text with the model's special tokens, in input order. */
-  tokenize(texts: readonly string[], signal?: AbortSignal): Promise<TokenizedText[]>;
+  /** Each text in its form (without one: with the model's special tokens, up to its limit), in input order. */
+  tokenize(texts: readonly string[], signal?: AbortSignal, form?: TextForm): Promise<TokenizedText[]>;
   /**
-   * The query joined with each passage by the model's pair template; only the passage is cut.
+   * The query joined with each passage by the given template, else by the model's for pairs; only the passage is cut.
    * @throws invalidParams, field `query`, where the query leaves no room for a passage token
    */
-  tokenizePairs(query: string, passages: readonly string[], signal?: AbortSignal): Promise<TokenizedText[]>;
+  tokenizePairs(
+    query: string,
+    passages: readonly string[],
+    signal?: AbortSignal,
+    template?: FilledTemplate,
+  ): Promise<TokenizedText[]>;
   /** Ids of tokens whose text is exactly one of `texts`; those that the vocabulary lacks are left out. */
   idsOf(texts: readonly string[]): Set<number>;
 }

@@ -35,19 +35,26 @@ export const maxQueryTokens = (maxTokens: number, template: PairTemplate): numbe
   maxTokens - pairSpecialTokens(template) - 1;
 
 /**
+ * Lets a query pass that leaves room for a passage.
+ * @throws invalidParams, field `query`, where it has more than `limit` tokens
+ */
+export function checkQueryRoom(query: CountedIds, limit: number): void {
+  if (query.totalTokens <= limit) return;
+  const count = `${query.isTotalMinimum ? 'at least ' : ''}${String(query.totalTokens)}`;
+  throw invalidField(
+    'query',
+    `has ${count} tokens and leaves no room for a passage; shorten it to ${String(Math.max(0, limit))} tokens`,
+    { tokens: query.totalTokens, limit: Math.max(0, limit), tokensIsMinimum: query.isTotalMinimum || undefined },
+  );
+}
+
+/**
  * Room for a passage beside the whole query and the special tokens, at least 1.
  * @unit tokens
  * @throws invalidParams, field `query`, where the query leaves none
  */
 export function maxPassageTokens(maxTokens: number, template: PairTemplate, query: CountedIds): number {
   const limit = maxQueryTokens(maxTokens, template);
-  if (query.totalTokens > limit) {
-    const count = `${query.isTotalMinimum ? 'at least ' : ''}${String(query.totalTokens)}`;
-    throw invalidField(
-      'query',
-      `has ${count} tokens and leaves no room for a passage; shorten it to ${String(Math.max(0, limit))} tokens`,
-      { tokens: query.totalTokens, limit: Math.max(0, limit), tokensIsMinimum: query.isTotalMinimum || undefined },
-    );
-  }
+  checkQueryRoom(query, limit);
   return limit + 1 - query.totalTokens;
 }

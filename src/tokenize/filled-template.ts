@@ -1,0 +1,64 @@
+/** Owns the texts of generative rerankers: a template filled with a query and a passage between fixed beginnings and ends. */
+import { encodeBounded, maxSliceTexts } from './bounded-encode.ts';
+import type { EncodeContext } from './bounded-encode.ts';
+import type { FilledTemplate, TokenizedText } from './tokenizer.ts';
+import { checkQueryRoom } from './truncate.ts';
+import type { CountedIds } from './truncate.ts';
+
+type Place = 'instruction' | 'query' | 'document';
+
+/** The template with its places filled, all at once: what is filled in is never taken for a place. */
+const fill = (template: string, values: Readonly<Record<Place, string>>): string =>
+  template.replace(/\{(instruction|query|document)\}/gu, (_, place: Place) => values[place]);
+
+function joinIds(parts: readonly Int32Array[]): Int32Array {
+  const ids = new Int32Array(parts.reduce((sum, part) => sum + part.length, 0));
+  let position = 0;
+  for (const part of parts) {
+    ids.set(part, position);
+    position += part.length;
+  }
+  return ids;
+}
+
+/**
+ * The query with each passage in the template, cut at the end of the passage.
+ * The query is tokenised with each passage again: tokens may reach over the places' borders.
+ * @throws invalidParams, field `query`, where what stands before the passage leaves no room for a token of it
+ * @source Qwen3-Reranker, model card
+ */
+export async function tokenizeFilled(
+  context: EncodeContext,
+  template: FilledTemplate,
+  maxTokens: number,
+  query: string,
+  passages: readonly string[],
+): Promise<TokenizedText[]> {
+  const { instruction } = template;
+  const [head = ''] = template.body.split('{document}', 1);
+  const before = (text: string): string => fill(head, { instruction, query: text, document: '' });
+  const [prefix, suffix] = await encodeBounded(context, [template.prefix, template.suffix], maxTokens);
+  if (prefix === undefined || suffix === undefined) throw new Error('a library gives ids for each text');
+  const fixedTokens = prefix.totalTokens + suffix.totalTokens;
+  const room = Math.max(0, maxTokens - fixedTokens);
+  const [withQuery, withoutQuery] = await encodeBounded(context, [before(query), before('')], room);
+  if (withQuery === undefined || withoutQuery === undefined) throw new Error('a library gives ids for each text');
+  const ownTokens = withoutQuery.totalTokens;
+  checkQueryRoom({ ...withQuery, totalTokens: withQuery.totalTokens - ownTokens }, room - ownTokens - 1);
+  const assemble = ({ ids, totalTokens, isTotalMinimum }: CountedIds): TokenizedText => ({
+    ids: joinIds([prefix.ids, ids, suffix.ids]),
+    typeIds: null,
+    isTruncated: totalTokens > ids.length,
+    totalTokens: totalTokens + fixedTokens,
+    isTotalMinimum,
+  });
+  const results: TokenizedText[] = [];
+  // In slices, so that a long query is never held once for each passage.
+  for (let start = 0; start < passages.length; start += maxSliceTexts) {
+    const bodies = passages
+      .slice(start, start + maxSliceTexts)
+      .map((document) => fill(template.body, { instruction, query, document }));
+    results.push(...(await encodeBounded(context, bodies, room)).map(assemble));
+  }
+  return results;
+}
