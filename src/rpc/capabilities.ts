@@ -10,7 +10,7 @@ export const protocolVersion = 1;
 /** Vendor key of everything that RCP does not define. */
 export const vendorKey = 'x-trivec';
 /** Names of the options under the vendor key; every one of them works. */
-export const vendorOptions = ['truncate', 'dimensions', 'priority', 'output'] as const;
+export const vendorOptions = ['truncate', 'dimensions', 'priority', 'output', 'model'] as const;
 /** Forms of a vector that `x-trivec.output` names, the default first. */
 export const vectorOutputs = ['float32', ...integerOutputs] as const;
 
@@ -34,13 +34,16 @@ export type Capabilities = Readonly<Record<string, Readonly<Record<string, unkno
 
 /** Capabilities of what is configured; they stay the same for the life of the process. */
 export function buildCapabilities(tasks: ServedTasks, limits: AdvertisedLimits): Capabilities {
-  const { embed, sparseEmbed, multiVector, rerankers } = tasks;
+  const { rerankers } = tasks;
+  const [embed] = tasks.embed;
+  const [sparseEmbed] = tasks.sparseEmbed;
+  const [multiVector] = tasks.multiVector;
   const texts = { batchLimit: limits.batchLimit, modalities: ['text'] };
   const [defaultReranker] = rerankers;
   return {
     ...(embed && {
       embed: {
-        dimension: embed.manifest.hiddenSize,
+        dimension: embed.manifest.dimension,
         identity: embed.identity,
         normalized: embed.manifest.isNormalized,
         encodings: vectorEncodings,
@@ -52,7 +55,7 @@ export function buildCapabilities(tasks: ServedTasks, limits: AdvertisedLimits):
     }),
     ...(multiVector && {
       multiVector: {
-        dimension: multiVector.manifest.hiddenSize,
+        dimension: multiVector.manifest.rowDimension,
         identity: multiVector.identity,
         similarity: 'dot',
         encodings: vectorEncodings,
@@ -86,13 +89,22 @@ export function createInfoBuilder(
   deviceReports: () => readonly DeviceReport[],
 ): InfoBuilder {
   const capabilities = buildCapabilities(tasks, limits);
-  const maxTokens = (served: ServedModel | null | undefined) => served?.manifest.maxTokens;
+  const maxTokens = ([first]: readonly ServedModel[]) => first?.manifest.maxTokens;
   const vendor = {
     maxInputTokens: {
       embed: maxTokens(tasks.embed),
       sparseEmbed: maxTokens(tasks.sparseEmbed),
       multiVector: maxTokens(tasks.multiVector),
-      rerank: maxTokens(tasks.rerankers[0]?.served),
+      rerank: maxTokens(tasks.rerankers.map(({ served }) => served)),
+    },
+    models: {
+      embed: tasks.embed.map(describeVectors),
+      sparseEmbed: tasks.sparseEmbed.map(describeModel),
+      multiVector: tasks.multiVector.map(describeRows),
+      rerank: tasks.rerankers.map(({ method, served }) => ({
+        method,
+        ...(method === 'colbert' ? describeQueries(served) : describeModel(served)),
+      })),
     },
     limits: {
       batchMembers: limits.maxBatchMembers,
@@ -115,4 +127,23 @@ export function createInfoBuilder(
       return Buffer.from(JSON.stringify(result));
     },
   };
+}
+
+/** One model in `info`; its `id` is what `x-trivec.model` and rerank's `model` take. */
+function describeModel({ manifest, identity }: ServedModel) {
+  return { id: manifest.modelId, identity, maxInputTokens: manifest.maxTokens };
+}
+
+function describeVectors(served: ServedModel) {
+  return { ...describeModel(served), dimension: served.manifest.dimension };
+}
+
+function describeRows(served: ServedModel) {
+  return { ...describeQueries(served), dimension: served.manifest.rowDimension };
+}
+
+/** Late-interaction models may read less of a query than of a document. */
+function describeQueries(served: ServedModel) {
+  const { maxQueryTokens } = served.manifest.tokenRows;
+  return { ...describeModel(served), ...(maxQueryTokens === null ? {} : { maxQueryTokens }) };
 }

@@ -4,7 +4,14 @@ import { ServiceError } from '../errors.ts';
 import type { IntegerOutput } from '../tensor/quantize.ts';
 import { vectorOutputs, vendorKey } from './capabilities.ts';
 import { vectorEncodings, type VectorForm } from './encode.ts';
-import { readOption, readOptionalBoolean, readOptionalCount, readOptionalObject, type Members } from './params.ts';
+import {
+  readOption,
+  readOptionalBoolean,
+  readOptionalCount,
+  readOptionalObject,
+  readOptionalString,
+  type Members,
+} from './params.ts';
 
 /** Options of one call, with their defaults filled in. */
 export interface CallOptions {
@@ -13,6 +20,8 @@ export interface CallOptions {
   /** null: the method's own default. */
   readonly lane: Lane | null;
   readonly output: IntegerOutput | null;
+  /** null: the first model of the method. */
+  readonly model: string | null;
 }
 
 const lanes = ['interactive', 'bulk'] as const;
@@ -26,6 +35,7 @@ export function readCallOptions(params: Members): CallOptions {
   const field = (name: string) => `${vendorKey}.${name}`;
   const mayTruncate = readOptionalBoolean(members, 'truncate', field('truncate')) ?? true;
   const dimensions = readOptionalCount(members, 'dimensions', field('dimensions'));
+  const model = readOptionalString(members, 'model', field('model'));
   const hasPriority = (members.get('priority') ?? null) !== null;
   const { value: priority } = readOption(members, 'priority', lanes, { field: field('priority') });
   const { value: output } = readOption(members, 'output', vectorOutputs, { field: field('output') });
@@ -34,6 +44,7 @@ export function readCallOptions(params: Members): CallOptions {
     dimensions,
     lane: hasPriority ? priority : null,
     output: output === 'float32' ? null : output,
+    model,
   };
 }
 

@@ -16,6 +16,7 @@ import {
   type CallUsage,
 } from './encode.ts';
 import type { TaskMethod } from './methods.ts';
+import { vendorKey } from './capabilities.ts';
 import { readCallOptions, readStrict, readVectorForm } from './options.ts';
 import {
   readKind,
@@ -51,19 +52,20 @@ export interface TaskLimits {
 export function prepareTask(method: TaskMethod, params: Members, tasks: ServedTasks, limits: TaskLimits): PreparedCall {
   switch (method) {
     case 'embed':
-      return prepareEmbed(params, offered(tasks.embed), limits);
+      return prepareEmbed(params, tasks.embed, limits);
     case 'embed/sparse':
-      return prepareSparse(params, offered(tasks.sparseEmbed), limits);
+      return prepareSparse(params, tasks.sparseEmbed, limits);
     case 'embed/multi':
-      return prepareMulti(params, offered(tasks.multiVector), limits);
+      return prepareMulti(params, tasks.multiVector, limits);
     case 'rerank':
       return prepareRerank(params, tasks.rerankers, limits);
   }
 }
 
-function prepareEmbed(params: Members, served: ServedModel, limits: TaskLimits): PreparedCall {
+function prepareEmbed(params: Members, models: readonly ServedModel[], limits: TaskLimits): PreparedCall {
   const input = readInput(params, 'inputs');
   const options = readCallOptions(params);
+  const served = chooseModel(models, options.model, `${vendorKey}.model`);
   const { form, notes } = readVectorForm(params, options.output);
   checkDimensions(served.manifest, options.dimensions);
   input.checkCount(limits.batchLimit);
@@ -74,9 +76,10 @@ function prepareEmbed(params: Members, served: ServedModel, limits: TaskLimits):
   };
 }
 
-function prepareSparse(params: Members, served: ServedModel, limits: TaskLimits): PreparedCall {
+function prepareSparse(params: Members, models: readonly ServedModel[], limits: TaskLimits): PreparedCall {
   const input = readInput(params, 'texts');
   const options = readCallOptions(params);
+  const served = chooseModel(models, options.model, `${vendorKey}.model`);
   input.checkCount(limits.batchLimit);
   return async (environment) => {
     const context = { ...environment, mayTruncate: options.mayTruncate, lane: options.lane ?? laneOf(input) };
@@ -85,14 +88,16 @@ function prepareSparse(params: Members, served: ServedModel, limits: TaskLimits)
   };
 }
 
-function prepareMulti(params: Members, served: ServedModel, limits: TaskLimits): PreparedCall {
+function prepareMulti(params: Members, models: readonly ServedModel[], limits: TaskLimits): PreparedCall {
   const input = readInput(params, 'inputs');
   const options = readCallOptions(params);
+  const served = chooseModel(models, options.model, `${vendorKey}.model`);
   const { form, notes } = readVectorForm(params, options.output);
   // Rows of a multi-vector are never cut, whatever the model's pooled vectors allow.
-  checkDimensions({ ...served.manifest, isMatryoshka: false }, options.dimensions);
+  const { modelId, rowDimension } = served.manifest;
+  checkDimensions({ modelId, dimension: rowDimension, isMatryoshka: false }, options.dimensions);
   input.checkCount(limits.batchLimit);
-  const maxRowBytes = maxVectorBytes(served.manifest.hiddenSize, form);
+  const maxRowBytes = maxVectorBytes(rowDimension, form);
   return async (environment) => {
     const context = { ...environment, mayTruncate: options.mayTruncate, lane: options.lane ?? laneOf(input) };
     const result = await multiVector(served, input, { maxAnswerBytes: limits.maxAnswerBytes, maxRowBytes }, context);
@@ -134,10 +139,25 @@ function withNotes(usage: CallUsage, notes: readonly string[]): CallUsage {
   return notes.length === 0 ? usage : { ...usage, notes };
 }
 
-/** The gate has checked the capability, so a missing model is a bug. */
-function offered(served: ServedModel | null): ServedModel {
-  if (served === null) throw new Error('a method without a model passed the gate');
-  return served;
+/**
+ * The named model, or the first where none is named.
+ * @throws unsupportedOption that lists the names
+ */
+function chooseModel(models: readonly ServedModel[], name: string | null, field: string): ServedModel {
+  const supported = models.map(({ manifest }) => manifest.modelId);
+  const chosen = name === null ? models[0] : models[supported.indexOf(name)];
+  if (chosen !== undefined) return chosen;
+  // The gate has checked the capability, so a method without any model is a bug.
+  if (name === null) throw new Error('a method without a model passed the gate');
+  throw new ServiceError(
+    'unsupportedOption',
+    `${field}: this model is not offered; use one of ${supported.join(', ')}`,
+    {
+      option: name,
+      field,
+      supported,
+    },
+  );
 }
 
 function chooseReranker(
@@ -154,12 +174,12 @@ function chooseReranker(
   const model = readOptionalString(params, 'model');
   const notes = method.replaced === null ? [] : [`method: ${method.value} was used instead`];
   const candidates = rerankers.filter((candidate) => !isMethodGiven || candidate.method === method.value);
-  const named = model === null ? candidates[0] : candidates.find(({ served }) => served.manifest.modelId === model);
-  if (named !== undefined) return { reranker: named, notes };
-  const supported = candidates.map(({ served }) => served.manifest.modelId);
-  throw new ServiceError('unsupportedOption', `model: this model is not offered; use one of ${supported.join(', ')}`, {
-    option: model ?? '',
-    field: 'model',
-    supported,
-  });
+  const served = chooseModel(
+    candidates.map((candidate) => candidate.served),
+    model,
+    'model',
+  );
+  const reranker = candidates.find((candidate) => candidate.served === served);
+  if (reranker === undefined) throw new Error('a model was chosen that is none of the candidates');
+  return { reranker, notes };
 }

@@ -11,19 +11,21 @@ export interface ServedModel {
   readonly identity: string;
   /** Ids whose rows are left out of a document's multi-vector. */
   readonly documentSkipIds: ReadonlySet<number>;
+  /** Weight of each vocabulary term in a query that is looked up; must be there where the manifest names a source. */
+  readonly queryTermWeights?: Float32Array | null;
 }
 
 /** One way to rerank. */
 export interface Reranker {
-  readonly method: 'cross-encoder' | 'colbert';
+  readonly method: 'cross-encoder' | 'colbert' | 'llm';
   readonly served: ServedModel;
 }
 
-/** What is configured, by task; the first reranker is the default. */
+/** What is configured, by task; the first of each is the default. */
 export interface ServedTasks {
-  readonly embed: ServedModel | null;
-  readonly sparseEmbed: ServedModel | null;
-  readonly multiVector: ServedModel | null;
+  readonly embed: readonly ServedModel[];
+  readonly sparseEmbed: readonly ServedModel[];
+  readonly multiVector: readonly ServedModel[];
   readonly rerankers: readonly Reranker[];
 }
 

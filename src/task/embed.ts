@@ -1,7 +1,7 @@
 /** Owns the dense recipe: texts to one vector each. */
 import { invalidField, ServiceError } from '../errors.ts';
 import type { ModelManifest } from '../model/manifest.ts';
-import { cutAndNormalize } from '../tensor/slice.ts';
+import { center, cutAndNormalize } from '../tensor/slice.ts';
 import type { ServedModel, TaskContext, TaskUsage } from './context.ts';
 import { runTexts, type TextsToRun } from './run-texts.ts';
 
@@ -22,11 +22,12 @@ export async function embed(
   dimensions: number | null,
   context: TaskContext,
 ): Promise<Embedded> {
-  const { hiddenSize } = served.manifest;
+  const { dimension, matryoshka } = served.manifest;
   const { rows, usage } = await runTexts(served, 'dense', input, context);
-  const isCut = dimensions !== null && dimensions < hiddenSize;
-  const vectors = rows.map((row) => (isCut ? cutAndNormalize(row.values, dimensions) : row.values));
-  return { vectors, dimension: dimensions ?? hiddenSize, usage };
+  const isCut = dimensions !== null && dimensions < dimension;
+  const wholeOf = ({ values }: { values: Float32Array }) => (matryoshka.isCentered ? center(values) : values);
+  const vectors = rows.map((row) => (isCut ? cutAndNormalize(wholeOf(row), dimensions) : row.values));
+  return { vectors, dimension: dimensions ?? dimension, usage };
 }
 
 /**
@@ -34,21 +35,21 @@ export async function embed(
  * @throws unsupportedOption (the model is not matryoshka), invalidParams (more dimensions than it has)
  */
 export function checkDimensions(
-  model: Pick<ModelManifest, 'hiddenSize' | 'isMatryoshka' | 'modelId'>,
+  model: Pick<ModelManifest, 'dimension' | 'isMatryoshka' | 'modelId'>,
   dimensions: number | null,
 ): void {
   if (dimensions === null) return;
-  const { hiddenSize, isMatryoshka, modelId } = model;
+  const { dimension, isMatryoshka, modelId } = model;
   const field = 'x-trivec.dimensions';
-  if (!isMatryoshka && dimensions !== hiddenSize) {
+  if (!isMatryoshka && dimensions !== dimension) {
     throw new ServiceError('unsupportedOption', `${field}: vectors of ${modelId} cannot be cut; leave it out`, {
       option: String(dimensions),
       field,
     });
   }
-  if (dimensions > hiddenSize) {
-    throw invalidField(field, `is ${dimensions}, the model has ${hiddenSize}`, {
-      limit: hiddenSize,
+  if (dimensions > dimension) {
+    throw invalidField(field, `is ${dimensions}, the model has ${dimension}`, {
+      limit: dimension,
       received: dimensions,
     });
   }

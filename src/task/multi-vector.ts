@@ -27,7 +27,7 @@ export async function multiVector(
   bound: AnswerBound,
   context: TaskContext,
 ): Promise<MultiEmbedded> {
-  const dimension = served.manifest.hiddenSize;
+  const dimension = served.manifest.rowDimension;
   const checkTokens = (tokens: number) => {
     checkAnswerSize(tokens * bound.maxRowBytes, bound.maxAnswerBytes);
   };

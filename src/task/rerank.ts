@@ -1,12 +1,22 @@
-/** Owns the two rerank recipes: pairs through a cross-encoder, or MaxSim over multi-vectors. */
+/** Owns the rerank recipes: pairs through a cross-encoder or a generative model, or MaxSim over multi-vectors. */
 import type { Matrix } from '../executor/protocol.ts';
+import type { YesNoRules } from '../model/manifest.ts';
 import type { Job, JobOutcome } from '../schedule/call.ts';
 import type { Admission } from '../schedule/scheduler.ts';
 import { orderByValue, sigmoid } from '../tensor/score.ts';
 import { withPrompt } from '../tokenize/prompts.ts';
 import type { TokenizedText } from '../tokenize/tokenizer.ts';
 import { emptyUsage, type Reranker, type ServedModel, type TaskContext, type TaskUsage } from './context.ts';
-import { countTokens, estimateTokens, outcomeTimes, refuseTruncated, toRunItem } from './run-texts.ts';
+import { runJob } from './run-job.ts';
+import {
+  countTokens,
+  estimateFormTokens,
+  estimateTokens,
+  outcomeTimes,
+  refuseTruncated,
+  toRunItem,
+} from './run-texts.ts';
+import { rowChoiceOf, textFormOf } from './text-form.ts';
 
 /** Scores in passage order, and the passages best first. */
 export interface Reranked {
@@ -32,18 +42,12 @@ const passageField = (input: RerankInput) => (index: number) => `${input.field}[
  */
 export async function rerank(reranker: Reranker, input: RerankInput, context: TaskContext): Promise<Reranked> {
   if (input.passages.length === 0) return { scores: [], order: [], usage: emptyUsage };
-  const recipe = reranker.method === 'colbert' ? colbertRecipe : crossEncoderRecipe;
-  const { maxTokens } = reranker.served.manifest;
-  const queryTokens = estimateTokens(input.query, maxTokens);
-  const tokens = input.passages.reduce(
-    (sum, passage) => sum + Math.min(maxTokens, estimateTokens(passage, maxTokens) + queryTokens),
-    queryTokens,
-  );
-  const load = { items: recipe.extraItems + input.passages.length, tokens };
+  const recipe = recipes[reranker.method];
+  const load = { items: recipe.extraItems + input.passages.length, tokens: recipe.estimate(reranker.served, input) };
   const admission = context.scheduler.admit(load, context.remainingMs());
   try {
     const { raw, usage } = await recipe.run(reranker.served, input, context, admission);
-    const isSigmoid = reranker.method === 'cross-encoder' && reranker.served.manifest.scoreActivation === 'sigmoid';
+    const isSigmoid = reranker.method !== 'colbert' && reranker.served.manifest.scoreActivation === 'sigmoid';
     return { scores: isSigmoid ? raw.map(sigmoid) : raw, order: orderByValue(raw), usage };
   } finally {
     admission.release();
@@ -59,39 +63,93 @@ interface RawScores {
 interface Recipe {
   /** Items it runs beside one per passage. */
   readonly extraItems: number;
+  /** Tokens that it may run, before any text is tokenised. */
+  estimate(served: ServedModel, input: RerankInput): number;
   run(served: ServedModel, input: RerankInput, context: TaskContext, admission: Admission): Promise<RawScores>;
+}
+
+/** Every passage beside the query and `otherTokens`. */
+function estimatePairs({ manifest: { maxTokens } }: ServedModel, input: RerankInput, otherTokens: number): number {
+  const perPair = estimateTokens(input.query, maxTokens) + otherTokens;
+  return input.passages.reduce(
+    (sum, passage) => sum + Math.min(maxTokens, estimateTokens(passage, maxTokens) + perPair),
+    0,
+  );
+}
+
+async function runPairs(
+  served: ServedModel,
+  input: RerankInput,
+  pairs: readonly TokenizedText[],
+  context: TaskContext,
+  admission: Admission,
+): Promise<RawScores> {
+  if (!context.mayTruncate) refuseTruncated(pairs, passageField(input), served.manifest.maxTokens);
+  const outcome = await runPassages(served, input, pairs, null, context, admission);
+  return { raw: outcome.rows.map(firstValue), usage: { ...countTokens(pairs), ...outcomeTimes(outcome) } };
 }
 
 const crossEncoderRecipe: Recipe = {
   extraItems: 0,
+  estimate: (served, input) => estimatePairs(served, input, 0),
   async run(served, input, context, admission) {
-    const pairs = await served.tokenizer.tokenizePairs(input.query, input.passages, context.signal);
-    if (!context.mayTruncate) refuseTruncated(pairs, passageField(input), served.manifest.maxTokens);
-    const outcome = await runPassages(served, input, pairs, null, context, admission);
-    return { raw: outcome.rows.map(firstValue), usage: { ...countTokens(pairs), ...outcomeTimes(outcome) } };
+    const { prompts } = served.manifest;
+    const query = withPrompt(input.query, 'query', prompts);
+    const passages = input.passages.map((passage) => withPrompt(passage, 'document', prompts));
+    const pairs = await served.tokenizer.tokenizePairs(query, passages, context.signal);
+    return runPairs(served, input, pairs, context, admission);
   },
 };
 
+const generativeRecipe: Recipe = {
+  extraItems: 0,
+  estimate(served, input) {
+    const { prefix, body, suffix, instruction } = templateOf(served);
+    const otherTokens = estimateTokens(prefix + body + suffix + instruction, served.manifest.maxTokens);
+    return estimatePairs(served, input, otherTokens);
+  },
+  async run(served, input, context, admission) {
+    const { query, passages } = input;
+    const pairs = await served.tokenizer.tokenizePairs(query, passages, context.signal, templateOf(served));
+    return runPairs(served, input, pairs, context, admission);
+  },
+};
+
+function templateOf({ manifest: { modelId, yesNo } }: ServedModel): YesNoRules {
+  if (yesNo === null) throw new Error(`${modelId} has no template and cannot rank as a generative model`);
+  return yesNo;
+}
+
 const colbertRecipe: Recipe = {
   extraItems: 1,
+  estimate(served, input) {
+    const { maxTokens } = served.manifest;
+    const form = textFormOf(served, 'maxSim', 'document');
+    return input.passages.reduce(
+      (sum, passage) => sum + estimateFormTokens(passage, form, maxTokens),
+      estimateFormTokens(input.query, textFormOf(served, 'rows', 'query'), maxTokens),
+    );
+  },
   async run(served, input, context, admission) {
     const { manifest, tokenizer } = served;
-    const { modelId, maxTokens, prompts, hiddenSize } = manifest;
-    const [query] = await tokenizer.tokenize([withPrompt(input.query, 'query', prompts)], context.signal);
+    const { modelId, maxTokens, prompts, rowDimension } = manifest;
+    const queryForm = textFormOf(served, 'rows', 'query');
+    const [query] = await tokenizer.tokenize([withPrompt(input.query, 'query', prompts)], context.signal, queryForm);
     if (query === undefined) throw new Error('a tokenizer gives one result per text');
-    refuseTruncated([query], () => 'query', maxTokens);
+    refuseTruncated([query], () => 'query', queryForm.maxTokens ?? maxTokens);
+    const passageForm = textFormOf(served, 'maxSim', 'document');
     const prompted = input.passages.map((passage) => withPrompt(passage, 'document', prompts));
-    const passages = await tokenizer.tokenize(prompted, context.signal);
-    if (!context.mayTruncate) refuseTruncated(passages, passageField(input), maxTokens);
-    const queryOutcome = await admission.run({
+    const passages = await tokenizer.tokenize(prompted, context.signal, passageForm);
+    if (!context.mayTruncate) refuseTruncated(passages, passageField(input), passageForm.maxTokens ?? maxTokens);
+    const queryOutcome = await runJob(admission, manifest, {
       key: { modelId, head: 'rows', queryRows: null },
       lane: context.lane,
-      items: [toRunItem(query, null)],
+      items: [toRunItem(query, rowChoiceOf(served, 'rows', 'query'))],
       signal: context.signal,
       fieldOf: () => 'query',
       onItemDone: null,
     });
-    const queryRows = { values: queryOutcome.rows[0]?.values ?? new Float32Array(), dimension: hiddenSize };
+    const queryRows = { values: queryOutcome.rows[0]?.values ?? new Float32Array(), dimension: rowDimension };
     const outcome = await runPassages(served, input, passages, queryRows, context, admission);
     const counted = countTokens(passages);
     const usage = {
@@ -99,10 +157,16 @@ const colbertRecipe: Recipe = {
       truncated: counted.truncated,
       queueMs: queryOutcome.queueMs + outcome.queueMs,
       computeMs: queryOutcome.computeMs + outcome.computeMs,
-      device: outcome.device,
+      device: outcome.device ?? queryOutcome.device,
     };
     return { raw: outcome.rows.map(firstValue), usage };
   },
+};
+
+const recipes: Readonly<Record<Reranker['method'], Recipe>> = {
+  'cross-encoder': crossEncoderRecipe,
+  colbert: colbertRecipe,
+  llm: generativeRecipe,
 };
 
 function runPassages(
@@ -114,17 +178,18 @@ function runPassages(
   admission: Admission,
 ): Promise<JobOutcome> {
   const { modelId } = served.manifest;
-  const skipIds = queryRows === null ? null : served.documentSkipIds;
+  const head = queryRows === null ? 'logit' : 'maxSim';
+  const choice = rowChoiceOf(served, head, 'document');
   let doneCount = 0;
   const job: Job = {
-    key: { modelId, head: queryRows === null ? 'logit' : 'maxSim', queryRows },
+    key: { modelId, head, queryRows },
     lane: context.lane,
-    items: tokenized.map((text) => toRunItem(text, skipIds)),
+    items: tokenized.map((text) => toRunItem(text, choice)),
     signal: context.signal,
     fieldOf: passageField(input),
     onItemDone: () => context.onProgress?.((doneCount += 1), tokenized.length),
   };
-  return admission.run(job);
+  return runJob(admission, served.manifest, job);
 }
 
 const firstValue = (row: { readonly values: Float32Array }): number => row.values[0] ?? Number.NaN;

@@ -1,10 +1,13 @@
 /** Owns the recipe that every kind of vector shares: admit, prompt, tokenise, run, account. */
 import { invalidField } from '../errors.ts';
 import type { Head, RunItem, RunRow } from '../executor/protocol.ts';
-import { keptRowsOf } from '../tokenize/kept-rows.ts';
+import type { TextForm } from '../tokenize/form.ts';
+import { keptRowsOf, type RowChoice } from '../tokenize/kept-rows.ts';
 import { withPrompt } from '../tokenize/prompts.ts';
 import type { TokenizedText } from '../tokenize/tokenizer.ts';
 import { emptyUsage, type ServedModel, type TaskContext, type TaskUsage } from './context.ts';
+import { runJob } from './run-job.ts';
+import { rowChoiceOf, textFormOf } from './text-form.ts';
 
 /** What a caller sends to be turned into vectors. */
 export interface TextsToRun {
@@ -30,6 +33,12 @@ export function estimateTokens(text: string, maxTokens: number): number {
   return Math.min(maxTokens, Math.ceil(text.length / assumedCharactersPerToken) + 2);
 }
 
+/** The same for a text in its form: one that is filled has all the tokens of its limit. */
+export function estimateFormTokens(text: string, form: TextForm, maxTokens: number): number {
+  const limit = form.maxTokens ?? maxTokens;
+  return form.expansionId === null ? estimateTokens(text, limit) : limit;
+}
+
 /**
  * One row per text from one head of a model.
  * @throws overloaded, unavailable, invalidParams (a text that is too long and may not be cut), cancelled, deadlineExceeded, internal
@@ -40,24 +49,27 @@ export async function runTexts(
   input: TextsToRun,
   context: TaskContext,
 ): Promise<RanTexts> {
-  const { texts, kind, field } = input;
+  const { texts, field } = input;
+  const kind = input.kind ?? 'unspecified';
   if (texts.length === 0) return { rows: [], usage: emptyUsage };
   const { manifest, tokenizer } = served;
+  const { maxTokens, modelId, prompts } = manifest;
   const fieldOf = (index: number) => `${field}[${index}]`;
-  const tokens = texts.reduce((sum, text) => sum + estimateTokens(text, manifest.maxTokens), 0);
+  const form = textFormOf(served, head, kind);
+  const tokens = texts.reduce((sum, text) => sum + estimateFormTokens(text, form, maxTokens), 0);
   const admission = context.scheduler.admit({ items: texts.length, tokens }, context.remainingMs());
   try {
-    const prompted = texts.map((text) => withPrompt(text, kind ?? 'unspecified', manifest.prompts));
-    const tokenized = await tokenizer.tokenize(prompted, context.signal);
-    if (!context.mayTruncate) refuseTruncated(tokenized, fieldOf, manifest.maxTokens);
+    const prompted = texts.map((text) => withPrompt(text, kind, prompts));
+    const tokenized = await tokenizer.tokenize(prompted, context.signal, form);
+    if (!context.mayTruncate) refuseTruncated(tokenized, fieldOf, form.maxTokens ?? maxTokens);
     const counted = countTokens(tokenized);
     input.checkTokens?.(counted.inputTokens);
-    const skipIds = head === 'rows' && kind !== 'query' ? served.documentSkipIds : null;
+    const choice = rowChoiceOf(served, head, kind);
     let doneCount = 0;
-    const outcome = await admission.run({
-      key: { modelId: manifest.modelId, head, queryRows: null },
+    const outcome = await runJob(admission, manifest, {
+      key: { modelId, head, queryRows: null },
       lane: context.lane,
-      items: tokenized.map((text) => toRunItem(text, skipIds)),
+      items: tokenized.map((text) => toRunItem(text, choice)),
       signal: context.signal,
       fieldOf,
       onItemDone: () => context.onProgress?.((doneCount += 1), texts.length),
@@ -69,8 +81,15 @@ export async function runTexts(
 }
 
 /** A tokenised text as the executor takes it. */
-export function toRunItem(text: TokenizedText, skipIds: ReadonlySet<number> | null): RunItem {
-  return { ids: text.ids, typeIds: text.typeIds, keptRows: skipIds === null ? null : keptRowsOf(text.ids, skipIds) };
+export function toRunItem(text: TokenizedText, choice: RowChoice | null): RunItem {
+  const { ids, typeIds, promptTokens, attendedTokens } = text;
+  return {
+    ids,
+    typeIds,
+    keptRows: choice === null ? null : keptRowsOf(ids, choice),
+    ...(promptTokens === undefined ? {} : { promptTokens }),
+    ...(attendedTokens === undefined ? {} : { attendedTokens }),
+  };
 }
 
 /** The `usage` members that follow from the tokens. */

@@ -1,6 +1,9 @@
 /** Owns the sparse recipe: texts to weighted terms. */
-import type { ServedModel, TaskContext, TaskUsage } from './context.ts';
-import { runTexts, type TextsToRun } from './run-texts.ts';
+import { lookUpTerms } from '../tensor/token-terms.ts';
+import { withPrompt } from '../tokenize/prompts.ts';
+import { emptyUsage, type ServedModel, type TaskContext, type TaskUsage } from './context.ts';
+import { countTokens, refuseTruncated, runTexts, type TextsToRun } from './run-texts.ts';
+import { lookUpForm, maxLookUpTokens } from './text-form.ts';
 
 /** The terms of one text, ascending, each weight above zero. */
 export interface SparseVector {
@@ -15,7 +18,7 @@ export interface SparseEmbedded {
 }
 
 /**
- * The weighted terms of each text.
+ * The weighted terms of each text; queries of a model that has a table for them are looked up, not run.
  * @throws as runTexts
  */
 export async function sparseEmbed(
@@ -23,6 +26,26 @@ export async function sparseEmbed(
   input: TextsToRun,
   context: TaskContext,
 ): Promise<SparseEmbedded> {
+  if (input.kind === 'query' && hasQueryTable(served)) return lookUp(served, input, context);
   const { rows, usage } = await runTexts(served, 'sparse', input, context);
   return { sparse: rows.map(({ indices, values }) => ({ indices: indices ?? new Int32Array(), values })), usage };
+}
+
+const hasQueryTable = ({ manifest: { sparse } }: ServedModel): boolean =>
+  sparse?.form === 'terms' && sparse.queryTermWeights !== null;
+
+async function lookUp(served: ServedModel, input: TextsToRun, context: TaskContext): Promise<SparseEmbedded> {
+  const { texts, field } = input;
+  const { manifest, tokenizer, queryTermWeights } = served;
+  if (queryTermWeights === undefined || queryTermWeights === null) {
+    throw new Error(`the table of ${manifest.modelId} was not loaded`);
+  }
+  const prompted = texts.map((text) => withPrompt(text, 'query', manifest.prompts));
+  const tokenized = await tokenizer.tokenize(prompted, context.signal, lookUpForm);
+  if (!context.mayTruncate) refuseTruncated(tokenized, (index) => `${field}[${index}]`, maxLookUpTokens);
+  const sparse = tokenized.map(({ ids }, index) => {
+    context.onProgress?.(index + 1, texts.length);
+    return lookUpTerms(ids, queryTermWeights);
+  });
+  return { sparse, usage: { ...emptyUsage, ...countTokens(tokenized) } };
 }

@@ -3,6 +3,13 @@ import { createSessionStore } from '../../../src/rpc/session.ts';
 import { createServed } from '../task/fakes.ts';
 import { allTasks, createHarness, stdioSession, type Answer } from './harness.ts';
 
+const modelOf = (id: string, maxInputTokens: number, dimension?: number) => ({
+  id,
+  identity: `${id}@r`,
+  maxInputTokens,
+  ...(dimension === undefined ? {} : { dimension }),
+});
+
 const codeOf = (answer: Answer) => answer.error?.code;
 
 describe('ping', () => {
@@ -130,7 +137,7 @@ describe('info', () => {
   });
 
   it('leaves out what is not configured, and nothing is null', async () => {
-    const tasks = { embed: createServed(), sparseEmbed: null, multiVector: null, rerankers: [] };
+    const tasks = { embed: [createServed()], sparseEmbed: [], multiVector: [], rerankers: [] };
     const { result } = await createHarness(tasks).call('info');
     expect(Object.keys(result?.['capabilities'] as object)).toEqual(['embed', 'streaming', 'log']);
     expect(JSON.stringify(result)).not.toContain('null');
@@ -146,7 +153,13 @@ describe('info', () => {
       devices: [],
       maxInputTokens: { embed: 16, sparseEmbed: 16, multiVector: 16, rerank: 8 },
       limits: { batchMembers: 8, bodyBytes: 65_536, deadlineMs: 5000 },
-      options: ['truncate', 'dimensions', 'priority', 'output'],
+      models: {
+        embed: [modelOf('dense', 16, 4), modelOf('dense-2', 16, 4)],
+        sparseEmbed: [modelOf('sparse', 16)],
+        multiVector: [modelOf('tokens', 16, 4)],
+        rerank: [{ method: 'colbert', ...modelOf('m', 8) }],
+      },
+      options: ['truncate', 'dimensions', 'priority', 'output', 'model'],
     });
   });
 });

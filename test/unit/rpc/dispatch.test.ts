@@ -137,7 +137,7 @@ describe('the first condition that matches answers', () => {
   });
 
   it.each(taskMethods)('%s without a model is not advertised', async (method) => {
-    const { call } = createHarness({ embed: null, sparseEmbed: null, multiVector: null, rerankers: [] });
+    const { call } = createHarness({ embed: [], sparseEmbed: [], multiVector: [], rerankers: [] });
     expect(codeOf(await call(method, {}))).toBe(-32003);
   });
 });

@@ -45,9 +45,9 @@ export const limits = {
 export function allTasks(): ServedTasks {
   const tokens = createServed({ modelId: 'tokens' });
   return {
-    embed: createServed({ modelId: 'dense' }),
-    sparseEmbed: createServed({ modelId: 'sparse' }),
-    multiVector: tokens,
+    embed: [createServed({ modelId: 'dense' }), createServed({ modelId: 'dense-2' })],
+    sparseEmbed: [createServed({ modelId: 'sparse' })],
+    multiVector: [tokens],
     rerankers: [
       { method: 'cross-encoder', served: createServed({ modelId: 'pairs' }) },
       { method: 'colbert', served: tokens },

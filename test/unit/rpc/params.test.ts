@@ -243,14 +243,15 @@ describe('a query', () => {
 
 describe('the vendor options', () => {
   const read = (options: unknown) => readCallOptions(of({ 'x-trivec': options }));
-  const defaults = { mayTruncate: true, dimensions: null, lane: null, output: null };
+  const defaults = { mayTruncate: true, dimensions: null, lane: null, output: null, model: null };
 
   it.each([
     [undefined, defaults],
     [null, defaults],
     [{}, defaults],
     [{ truncate: null, dimensions: null, priority: null, output: null }, defaults],
-    [{ whatever: 1, model: 'x' }, defaults],
+    [{ whatever: 1 }, defaults],
+    [{ model: 'x' }, { ...defaults, model: 'x' }],
     [{ truncate: false }, { ...defaults, mayTruncate: false }],
     [{ dimensions: 256 }, { ...defaults, dimensions: 256 }],
     [{ priority: 'interactive' }, { ...defaults, lane: 'interactive' }],

@@ -1,4 +1,6 @@
 import { describe, expect, it } from 'vitest';
+import { plainTokenRows } from '../../../src/model/token-row-rules.ts';
+import { createServed } from '../task/fakes.ts';
 import { createHarness, fittingScheduler, allTasks } from './harness.ts';
 
 const vectorMethods = ['embed', 'embed/sparse', 'embed/multi'];
@@ -134,6 +136,35 @@ describe('the method rerank', () => {
   });
 });
 
+describe('a generative reranker', () => {
+  const yesNo = { yesId: 1, noId: 2, prefix: '', body: '{query}{document}', suffix: '', instruction: '' };
+  const generative = { method: 'llm' as const, served: createServed({ modelId: 'judge', yesNo }) };
+  const tasks = () => ({ ...allTasks(), rerankers: [...allTasks().rerankers, generative] });
+
+  it('is offered as the method llm, and runs where it is asked for', async () => {
+    const { call, scheduler } = createHarness(tasks());
+    const { result: info } = await call('info');
+    const methods = ['cross-encoder', 'colbert', 'llm'];
+    expect(info?.['capabilities']).toMatchObject({ rerank: { methods, models: ['pairs', 'tokens', 'judge'] } });
+    const { result } = await call('rerank', { query: 'q', passages: ['a', 'bc'], method: 'llm' });
+    expect(result?.['order']).toEqual([1, 0]);
+    expect(scheduler.jobs.map(({ key }) => key)).toEqual([{ modelId: 'judge', head: 'logit', queryRows: null }]);
+  });
+});
+
+describe('info on late interaction', () => {
+  it('says how long a query may be where that is less than the limit', async () => {
+    const tokenRows = { ...plainTokenRows, maxQueryTokens: 8 };
+    const served = createServed({ modelId: 'short', tokenRows });
+    const tasks = { ...allTasks(), multiVector: [served], rerankers: [{ method: 'colbert' as const, served }] };
+    const { result } = await createHarness(tasks).call('info');
+    const about = { id: 'short', maxInputTokens: 16, maxQueryTokens: 8 };
+    expect(result?.['x-trivec']).toMatchObject({ models: { multiVector: [about], rerank: [about] } });
+    const plain = await createHarness().call('info');
+    expect(JSON.stringify(plain.result)).not.toContain('maxQueryTokens');
+  });
+});
+
 describe('options of embed', () => {
   it('encoding falls back to json only where the caller is not strict, and notes it', async () => {
     const { call } = createHarness();
@@ -170,12 +201,39 @@ describe('an answer of embed/multi that could be too large', () => {
   it('is refused before any run', async () => {
     const tasks = allTasks();
     const scheduler = fittingScheduler();
-    const wide = { ...tasks.multiVector, manifest: { ...tasks.multiVector?.manifest, hiddenSize: 100_000 } } as never;
-    const { call } = createHarness({ ...tasks, multiVector: wide }, scheduler);
+    const [narrow] = tasks.multiVector;
+    const wide = { ...narrow, manifest: { ...narrow?.manifest, hiddenSize: 100_000, rowDimension: 100_000 } } as never;
+    const { call } = createHarness({ ...tasks, multiVector: [wide] }, scheduler);
     expect((await call('embed/multi', { inputs: ['a'] })).error).toMatchObject({
       code: -32013,
       data: { limit: 1_000_000, retryable: false },
     });
     expect(scheduler.jobs).toEqual([]);
+  });
+});
+
+describe('x-trivec.model', () => {
+  const firstOf = async (params: object) => {
+    const scheduler = fittingScheduler();
+    const { call } = createHarness(allTasks(), scheduler);
+    const { error } = await call('embed', { inputs: ['a'], ...params });
+    return error ?? scheduler.jobs[0]?.key.modelId;
+  };
+
+  it('names the model that runs; the first is the default', async () => {
+    expect(await firstOf({})).toBe('dense');
+    expect(await firstOf({ 'x-trivec': { model: null } })).toBe('dense');
+    expect(await firstOf({ 'x-trivec': { model: 'dense-2' } })).toBe('dense-2');
+  });
+
+  it('that is not offered is an error that lists the ones that are', async () => {
+    expect(await firstOf({ 'x-trivec': { model: '../dense' } })).toMatchObject({
+      code: -32005,
+      data: { option: '../dense', field: 'x-trivec.model', supported: ['dense', 'dense-2'] },
+    });
+    expect(await firstOf({ 'x-trivec': { model: 5 } })).toMatchObject({
+      code: -32602,
+      data: { field: 'x-trivec.model' },
+    });
   });
 });

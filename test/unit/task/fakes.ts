@@ -7,6 +7,7 @@ import type { Load } from '../../../src/schedule/admission.ts';
 import type { Scheduler } from '../../../src/schedule/scheduler.ts';
 import type { ServedModel, TaskContext } from '../../../src/task/context.ts';
 import type { TextTokenizer, TokenizedText } from '../../../src/tokenize/tokenizer.ts';
+import { plainFacts } from '../../support/model-facts.ts';
 
 const open = 1;
 const close = 2;
@@ -49,6 +50,7 @@ export function createServed(manifest: Partial<ModelManifest> = {}): ServedModel
   readonly tokenizer: ReturnType<typeof createFakeTokenizer>;
 } {
   const complete: ModelManifest = {
+    ...plainFacts(4),
     modelId: 'm',
     folder: '/nowhere',
     graphPath: '/nowhere/model.onnx',
@@ -62,7 +64,6 @@ export function createServed(manifest: Partial<ModelManifest> = {}): ServedModel
     isNormalized: true,
     isMatryoshka: false,
     prompts: { query: '', document: '', unspecified: '' },
-    tokenRows: { documentSkipTokens: [] },
     scoreActivation: 'sigmoid',
     heads: ['dense'],
     selfChecks: [],

@@ -4,6 +4,7 @@ import type { ModelManifest } from '../../../src/model/manifest.ts';
 import { emptyUsage } from '../../../src/task/context.ts';
 import { rerank } from '../../../src/task/rerank.ts';
 import { contextOf, createFakeScheduler, createServed, rejectionOf } from './fakes.ts';
+import { plainTokenRows } from '../../../src/model/token-row-rules.ts';
 
 const reranker = (method: 'cross-encoder' | 'colbert', manifest: Partial<ModelManifest> = {}) => ({
   method,
@@ -153,7 +154,7 @@ describe('colbert', () => {
 
   it('leaves skipped tokens out of passages, never out of the query', async () => {
     const scheduler = scoring([1]);
-    const configured = reranker('colbert', { tokenRows: { documentSkipTokens: [','] } });
+    const configured = reranker('colbert', { tokenRows: { ...plainTokenRows, documentSkipTokens: [','] } });
     await rerank(configured, input('a,b', ['a,b']), contextOf(scheduler));
     expect(scheduler.jobs[0]?.items[0]?.keptRows).toBeNull();
     expect(scheduler.jobs[1]?.items[0]?.keptRows).toEqual(Int32Array.of(0, 1, 3, 4));

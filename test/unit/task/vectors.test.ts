@@ -5,6 +5,7 @@ import { checkDimensions, embed } from '../../../src/task/embed.ts';
 import { multiVector } from '../../../src/task/multi-vector.ts';
 import { sparseEmbed } from '../../../src/task/sparse-embed.ts';
 import { contextOf, createFakeScheduler, createServed, rejectionOf } from './fakes.ts';
+import { plainTokenRows } from '../../../src/model/token-row-rules.ts';
 
 const inputs = (texts: readonly string[], kind: 'query' | 'document' | null = null) => ({
   texts,
@@ -175,7 +176,7 @@ describe('dimensions of a dense vector', () => {
   ])('$dimensions of 4, matryoshka $isMatryoshka: $errorName', ({ isMatryoshka, dimensions, errorName }) => {
     let thrown: unknown;
     try {
-      checkDimensions({ hiddenSize: 4, isMatryoshka, modelId: 'm' }, dimensions);
+      checkDimensions({ dimension: 4, isMatryoshka, modelId: 'm' }, dimensions);
     } catch (error) {
       thrown = error;
     }
@@ -199,7 +200,7 @@ describe('sparse vectors', () => {
 });
 
 describe('multi-vectors', () => {
-  const served = () => createServed({ tokenRows: { documentSkipTokens: [',', '!'] } });
+  const served = () => createServed({ tokenRows: { ...plainTokenRows, documentSkipTokens: [',', '!'] } });
   const keptOf = async (text: string, kind: 'query' | 'document' | null) => {
     const scheduler = createFakeScheduler();
     await multiVector(served(), inputs([text], kind), roomy, contextOf(scheduler));
