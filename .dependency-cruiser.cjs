@@ -2,9 +2,10 @@
 const protocol = 'executor/protocol.ts';
 const mayImport = {
   'main.ts': ['cli', 'config'],
-  cli: ['server.ts', 'engine.ts', 'model', 'config'],
+  cli: ['server.ts', 'engine.ts', 'compare.ts', 'model', 'config'],
   'server.ts': ['engine.ts', 'http', 'stdio', 'rpc', 'schedule', 'device', 'config'],
   'engine.ts': ['proof.ts', 'task', 'tokenize', 'model', 'device', 'config', protocol],
+  'compare.ts': ['task', 'tokenize', 'model', 'device', 'tensor', protocol],
   'proof.ts': ['task', 'tokenize', 'model', 'device', 'tensor', protocol],
   http: ['rpc'],
   stdio: ['rpc'],

@@ -7,11 +7,15 @@ import type { ProofRun } from './device/proof.ts';
 import { ConfigurationError } from './errors.ts';
 import type { ModelLoad } from './executor/protocol.ts';
 import { bundledModelsDir } from './model/bundled.ts';
+import { describeConversion } from './model/conversion-text.ts';
+import { precisionLabel } from './model/convert/steps.ts';
+import { thisCpu, type DeviceAbilities } from './model/graph-variant.ts';
 import { identityOf, type ModelManifest } from './model/manifest.ts';
 import { prepareModels } from './model/prepare.ts';
 import { resolveModels, type LocateModel, type ServedModels } from './model/registry.ts';
 import { proofRunsOf } from './proof.ts';
 import type { Reranker, ServedModel, ServedTasks } from './task/context.ts';
+import { openServedModel } from './task/served-model.ts';
 import { loadTokenizer } from './tokenize/load.ts';
 import type { TextTokenizer } from './tokenize/tokenizer.ts';
 
@@ -25,20 +29,29 @@ export interface Engine {
   readonly precision: string;
 }
 
+/** What is told while models are opened. */
+export interface EngineLog {
+  info(facts: object, message: string): void;
+  warn(message: string): void;
+}
+
 /**
  * Opens every configured model, without running one yet.
  * @throws ConfigurationError that names every problem
  */
-export async function openEngine(
-  settings: Settings,
-  executorEntry: string,
-  warn: (message: string) => void,
-): Promise<Engine> {
+export async function openEngine(settings: Settings, executorEntry: string, log: EngineLog): Promise<Engine> {
+  const device = thisCpu;
   const models = await resolveModels(
     { ...settings, modelsDir: settings.modelsDir ?? bundledModelsDir },
-    locateWith(settings, warn),
+    locateWith(settings, device, log),
+    device,
   );
-  const loads = await prepareModels(models.all, settings.cacheDir);
+  // Before anything is prepared: a conversion is why a first start takes its time.
+  for (const model of models.all) log.info(factsOf(model), 'serving a model');
+  const loads = await prepareModels(models.all, settings.cacheDir, device);
+  const warn = (message: string): void => {
+    log.warn(message);
+  };
   const tokenizers = new Map<string, TextTokenizer>();
   const proofRuns: ProofRun[] = [];
   for (const model of models.all) {
@@ -47,7 +60,7 @@ export async function openEngine(
     proofRuns.push(...(await proofRunsOf(model, tokenizer)));
   }
   return {
-    tasks: serveTasks(models, tokenizers),
+    tasks: await serveTasks(models, tokenizers),
     loads,
     proofRuns,
     launch: forkExecutor(executorEntry),
@@ -55,37 +68,63 @@ export async function openEngine(
   };
 }
 
+/** What the log says of a model. */
+function factsOf(model: ModelManifest): object {
+  const steps = model.conversion ?? [];
+  return {
+    model: model.modelId,
+    precision: precisionLabel(model.precision, steps),
+    graph: model.graphPath,
+    converted: describeConversion(steps),
+    heads: model.heads,
+  };
+}
+
 /** Finds models on the hub. Loaded with the first such name: most starts need no downloader and none of its settings. */
-function locateWith({ offline, precision }: Settings, report: (message: string) => void): LocateModel {
+function locateWith({ offline, precision }: Settings, device: DeviceAbilities, log: EngineLog): LocateModel {
   let locator: Promise<LocateModel> | null = null;
   return async (setting) => {
     locator ??= import('./model/hub/locate.ts').then(({ createLocator, openHub }) => {
       const { cacheDir, ...connection } = readHubSettings(environment);
-      return createLocator({ hub: openHub({ connection, cacheDir, report }), isOffline: offline, wanted: precision });
+      const report = (line: string): void => {
+        log.info({}, line);
+      };
+      const hub = openHub({ connection, cacheDir, report });
+      return createLocator({ hub, isOffline: offline, wanted: precision, device });
     });
     return (await locator)(setting);
   };
 }
 
-function serveTasks(models: ServedModels, tokenizers: ReadonlyMap<string, TextTokenizer>): ServedTasks {
-  const serve = (model: ModelManifest | null, pooling: (model: ModelManifest) => string): ServedModel | null => {
-    if (model === null) return null;
-    const tokenizer = tokenizers.get(model.modelId);
-    if (tokenizer === undefined) throw new Error(`no tokenizer was loaded for ${model.modelId}`);
-    const documentSkipIds = tokenizer.idsOf(model.tokenRows.documentSkipTokens);
-    return { manifest: model, tokenizer, identity: identityOf(model, pooling(model)), documentSkipIds };
-  };
-  const multiVector = serve(models.multiVector, () => 'tokens');
-  const crossEncoder = serve(models.rerank, () => 'logit');
-  const rerankers: Reranker[] = [
-    ...(crossEncoder === null ? [] : [{ method: 'cross-encoder' as const, served: crossEncoder }]),
-    ...(multiVector === null ? [] : [{ method: 'colbert' as const, served: multiVector }]),
-  ];
+async function serveTasks(models: ServedModels, tokenizers: ReadonlyMap<string, TextTokenizer>): Promise<ServedTasks> {
+  const serve = (
+    manifests: readonly ModelManifest[],
+    pooling: (model: ModelManifest) => string,
+  ): Promise<ServedModel[]> =>
+    Promise.all(
+      manifests.map(async (manifest) => {
+        const tokenizer = tokenizers.get(manifest.modelId);
+        if (tokenizer === undefined) throw new Error(`no tokenizer was loaded for ${manifest.modelId}`);
+        return openServedModel(manifest, tokenizer, identityOf(manifest, pooling(manifest)));
+      }),
+    );
+  const multiVector = await serve(models.multiVector, () => 'tokens');
+  const rankers = await serve(models.rerank, ({ yesNo }) => (yesNo === null ? 'logit' : 'yes-no'));
+  const isGenerative = ({ manifest }: ServedModel): boolean => manifest.yesNo !== null;
+  const by = (method: Reranker['method'], served: readonly ServedModel[]): Reranker[] =>
+    served.map((model) => ({ method, served: model }));
   return {
-    embed: serve(models.embed, (model) => poolingOf(model)),
-    sparseEmbed: serve(models.sparseEmbed, () => 'splade'),
+    embed: await serve(models.embed, poolingOf),
+    sparseEmbed: await serve(models.sparseEmbed, ({ sparse }) => (sparse?.form === 'tokens' ? 'lexical' : 'splade')),
     multiVector,
-    rerankers,
+    rerankers: [
+      ...by(
+        'cross-encoder',
+        rankers.filter((model) => !isGenerative(model)),
+      ),
+      ...by('llm', rankers.filter(isGenerative)),
+      ...by('colbert', multiVector),
+    ],
   };
 }
 

@@ -1,7 +1,7 @@
 /** Owns what a model must show on a device before it serves there. */
 import type { ProofRun } from './device/proof.ts';
 import type { Head, RunBatch, RunItem, RunRow } from './executor/protocol.ts';
-import type { ModelManifest, SelfCheck } from './model/manifest.ts';
+import type { ModelManifest, Precision, SelfCheck } from './model/manifest.ts';
 import { toRunItem } from './task/run-texts.ts';
 import { cosine, sparseCosine } from './tensor/cosine.ts';
 import { allFinite } from './tensor/finite.ts';
@@ -11,18 +11,44 @@ import type { TextTokenizer } from './tokenize/tokenizer.ts';
 const probeQuery = 'how does heat move through a plate';
 const probePassages = ['heat flows through the plate by conduction', 'the committee met on a tuesday'] as const;
 
-/** Proof runs of a model: its stored answers, and a plain run of every head that has none. */
+/** Least cosine between what a text gives alone and in company; int8 texts never share a run and give the same bits. */
+const minCompanyCosine: Readonly<Record<Exclude<Precision, 'int8'>, number>> = { fp32: 0.99999, fp16: 0.9995 };
+
+/** Largest difference of a score, as a share of it where it is above 1: a single number has no direction to compare. */
+const maxScoreDifference: Readonly<Record<Exclude<Precision, 'int8'>, number>> = { fp32: 1e-3, fp16: 3e-2 };
+
+/**
+ * Proof runs of a model: its stored answers, a plain run of every head that has none, and, where texts may share a
+ * run, what a text gives alone against what it gives in company.
+ */
 export async function proofRunsOf(model: ModelManifest, tokenizer: TextTokenizer): Promise<ProofRun[]> {
   const checked = model.selfChecks.map((check) => compareWithStored(model, check));
   const unchecked = model.heads.filter((head) => !model.selfChecks.some((check) => check.head === head));
-  return [...checked, ...(await Promise.all(unchecked.map((head) => plainRun(model, head, tokenizer))))];
+  const plain = await Promise.all(unchecked.map((head) => plainRun(model, head, tokenizer)));
+  const sharing = model.runPolicy.kind === 'alone' ? [] : model.heads;
+  const company = await Promise.all(sharing.map((head) => companyRuns(model, head, tokenizer)));
+  return [...checked, ...plain, ...company.flat()];
+}
+
+/** Passages in the form that a head takes. */
+async function probeItems(
+  { yesNo }: ModelManifest,
+  head: Head,
+  tokenizer: TextTokenizer,
+  passages: readonly string[],
+): Promise<RunItem[]> {
+  const texts =
+    head === 'logit'
+      ? await tokenizer.tokenizePairs(probeQuery, passages, undefined, yesNo ?? undefined)
+      : await tokenizer.tokenize(passages);
+  return texts.map((text) => toRunItem(text, null));
 }
 
 const batchOf = (model: ModelManifest, head: Head, items: readonly RunItem[]): RunBatch => ({
   modelId: model.modelId,
   head,
   items,
-  queryRows: head === 'maxSim' ? unitRow(model.hiddenSize) : null,
+  queryRows: head === 'maxSim' ? unitRow(model.rowDimension) : null,
 });
 
 const unitRow = (dimension: number) => ({ values: Float32Array.of(1, ...new Float32Array(dimension - 1)), dimension });
@@ -54,18 +80,10 @@ function likenessTo(row: RunRow, expected: SelfCheck['expected']): number {
 }
 
 async function plainRun(model: ModelManifest, head: Head, tokenizer: TextTokenizer): Promise<ProofRun> {
-  const texts =
-    head === 'logit'
-      ? await tokenizer.tokenizePairs(probeQuery, probePassages)
-      : await tokenizer.tokenize(probePassages);
   return {
-    batch: batchOf(
-      model,
-      head,
-      texts.map((text) => toRunItem(text, null)),
-    ),
+    batch: batchOf(model, head, await probeItems(model, head, tokenizer, probePassages)),
     judge(rows) {
-      const label = `${model.modelId} (${head}, ${model.precision})`;
+      const label = labelOf(model, head);
       if (!rows.every((row) => allFinite(row.values))) return `${label} gave values that are not numbers`;
       const [first, second] = rows;
       // A head that does not fit its model often gives the same value for everything.
@@ -73,4 +91,59 @@ async function plainRun(model: ModelManifest, head: Head, tokenizer: TextTokeniz
       return isConstant ? `${label} gave the same score for different passages` : null;
     },
   };
+}
+
+const labelOf = (model: ModelManifest, head: Head): string => `${model.modelId} (${head}, ${model.precision})`;
+
+/** A text of the same length and other content: it shares a run also where nothing hides padding. */
+function withReversedWords(item: RunItem): RunItem {
+  const { ids } = item;
+  return {
+    ...item,
+    ids: Int32Array.of(...ids.subarray(0, 1), ...ids.slice(1, -1).reverse(), ...ids.slice(1).slice(-1)),
+  };
+}
+
+/**
+ * The same text twice: alone, then beside one of its length and a longer one. Both run on each executor in this order;
+ * what counts is the latest answer of any of them, which must agree.
+ */
+async function companyRuns(model: ModelManifest, head: Head, tokenizer: TextTokenizer): Promise<ProofRun[]> {
+  const passages = [probePassages[0], probePassages.join(' and ')];
+  const [text, longer] = await probeItems(model, head, tokenizer, passages);
+  if (text === undefined || longer === undefined) return [];
+  let alone: RunRow | null = null;
+  return [
+    {
+      batch: batchOf(model, head, [text]),
+      judge([row]) {
+        alone = row ?? null;
+        return null;
+      },
+    },
+    {
+      batch: batchOf(model, head, [longer, text, withReversedWords(text)]),
+      judge([, row]) {
+        if (alone === null || row === undefined) return `${labelOf(model, head)} gave no answer to compare`;
+        return isSameInCompany(alone, row, head, model.precision)
+          ? null
+          : `${labelOf(model, head)} gave other values for a text in a batch than for the same text alone`;
+      },
+    },
+  ];
+}
+
+function isSameInCompany(alone: RunRow, together: RunRow, head: Head, precision: Precision): boolean {
+  if (!allFinite(alone.values) || !allFinite(together.values)) return false;
+  const isSame =
+    alone.values.length === together.values.length &&
+    alone.values.every((value, position) => value === together.values[position]) &&
+    (alone.indices ?? []).every((term, position) => term === together.indices?.[position]);
+  if (isSame || precision === 'int8') return isSame;
+  if (head === 'logit' || head === 'maxSim') {
+    const [score = NaN, other = NaN] = [alone.values[0], together.values[0]];
+    return Math.abs(score - other) <= maxScoreDifference[precision] * Math.max(1, Math.abs(score));
+  }
+  const expected = { values: [...alone.values], indices: alone.indices === null ? null : [...alone.indices] };
+  return likenessTo(together, expected) >= minCompanyCosine[precision];
 }

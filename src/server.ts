@@ -164,13 +164,13 @@ function createDevices(
   const placement = placeOnCpu(usableCores(), { executors: settings.executors, maxExecutors: maxAutomaticExecutors });
   log.info(placement, 'placing the models on the CPU');
   const { runTimeoutMs, loadTimeoutMs, reproveIdleMs } = settings;
-  const { embed, sparseEmbed, multiVector, rerankers } = engine.tasks;
-  const serves = Object.entries({ embed, sparseEmbed, multiVector, rerank: rerankers[0] ?? null });
+  const { embed, sparseEmbed, multiVector, rerankers: rerank } = engine.tasks;
+  const serves = Object.entries({ embed, sparseEmbed, multiVector, rerank });
   return createDeviceManager({
     deviceId: 'cpu:0',
     deviceName: cpuName(),
     precision: engine.precision,
-    serves: serves.flatMap(([capability, served]) => (served === null ? [] : [capability])),
+    serves: serves.flatMap(([capability, models]) => (models.length === 0 ? [] : [capability])),
     ...placement,
     launch: engine.launch,
     models: engine.loads,

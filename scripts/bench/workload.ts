@@ -31,16 +31,17 @@ export interface Workload {
 export async function prepareWorkload(): Promise<Workload> {
   const models = await resolveModels({
     modelsDir: bundledModelsDir,
-    embedModel,
-    sparseModel: 'splade-tiny',
-    multiModel: embedModel,
-    rerankModel: 'none',
+    embedModel: [embedModel],
+    sparseModel: ['splade-tiny'],
+    multiModel: [embedModel],
+    rerankModel: [],
     precision: 'int8',
   });
   const loads = await prepareModels(models.all, benchCacheDir);
   const load = loads.find(({ modelId }) => modelId === embedModel);
-  if (load === undefined || models.embed === null) throw new Error(`${embedModel} is not there`);
-  const { folder, maxTokens } = models.embed;
+  const [model] = models.embed;
+  if (load === undefined || model === undefined) throw new Error(`${embedModel} is not there`);
+  const { folder, maxTokens } = model;
   const tokenizer = await loadTokenizer({ modelFolder: folder, maxTokens, warn: (text) => process.stderr.write(text) });
   const documents = readDocuments();
   const step = Math.floor(documents.length / documentCount);

@@ -1,6 +1,4 @@
 /** Owns the commands `models pull`, `models list` and `models inspect`. */
-import { stat } from 'node:fs/promises';
-import { isAbsolute, resolve } from 'node:path';
 import { Option } from 'commander';
 import type { Command } from 'commander';
 import { environment } from '../config/environment.ts';
@@ -9,16 +7,18 @@ import { loadSettings } from '../config/load.ts';
 import type { Settings } from '../config/settings.ts';
 import { ConfigurationError } from '../errors.ts';
 import { bundledModelsDir } from '../model/bundled.ts';
-import { findSnapshot } from '../model/hub/cache.ts';
+import { thisCpu } from '../model/graph-variant.ts';
 import type { WantedPrecision } from '../model/hub/choose-files.ts';
 import { lineProgress, silentProgress } from '../model/hub/progress.ts';
 import type { PullProgress } from '../model/hub/progress.ts';
 import type { Hub } from '../model/hub/pull.ts';
-import { isRevision, parseRepository, requireRepository, showRepository } from '../model/hub/repository.ts';
+import { isRevision, requireRepository, showRepository } from '../model/hub/repository.ts';
 import type { Repository } from '../model/hub/repository.ts';
 import { inspectModel } from '../model/inspect.ts';
 import { listModels } from '../model/inventory.ts';
-import { showModels, showReport } from './model-tables.ts';
+import { findModel } from './find-model.ts';
+import { showReport } from './model-report.ts';
+import { showModels } from './model-tables.ts';
 import { withBars } from './pull-bars.ts';
 import { collectingProgress } from './garbage.ts';
 
@@ -60,8 +60,8 @@ async function pull(name: string, flags: Flags): Promise<void> {
   if (settingsOf(flags).offline) {
     const { createLocator } = await import('../model/hub/locate.ts');
     const hub = await openHub(silentProgress);
-    const locate = createLocator({ hub, isOffline: true, wanted: wanted === 'all' ? 'auto' : wanted });
-    print((await locate(`${repository.id}@${repository.revision}`)) ?? '');
+    const locate = createLocator({ hub, isOffline: true, wanted: wanted === 'all' ? 'auto' : wanted, device: thisCpu });
+    print((await locate(`${repository.id}@${repository.revision}`))?.folder ?? '');
     return;
   }
   const { pullModel } = await import('../model/hub/pull.ts');
@@ -80,28 +80,9 @@ async function list(flags: Flags): Promise<void> {
   else print(showModels(models));
 }
 
-const isFolder = (path: string): Promise<boolean> =>
-  stat(path).then(
-    (entry) => entry.isDirectory(),
-    () => false,
-  );
-
-/** The folder of a model that is here already. */
-async function findModel(name: string, modelsDir: string): Promise<string> {
-  const places = isAbsolute(name) ? [name] : [resolve(modelsDir, name), resolve(name)];
-  for (const place of places) if (await isFolder(place)) return place;
-  const repository = parseRepository(name);
-  const { cacheDir } = readHubSettings(environment);
-  const cached = repository === null ? null : await findSnapshot(cacheDir, repository);
-  if (cached !== null) return cached;
-  const remedy =
-    repository === null ? '' : `, and it is not in the cache ${cacheDir}: run "trivec models pull ${name}"`;
-  throw new ConfigurationError([`there is no model folder ${places.join(' or ')}${remedy}`]);
-}
-
 async function inspect(name: string, flags: Flags): Promise<void> {
-  const folder = await findModel(name, settingsOf(flags).modelsDir ?? bundledModelsDir);
-  const report = await inspectModel(folder, name);
+  const { folder, options } = await findModel(name, settingsOf(flags).modelsDir ?? bundledModelsDir);
+  const report = await inspectModel(folder, name, options);
   print(flags['json'] === true ? JSON.stringify(report, null, 2) : showReport(report));
 }
 
@@ -133,7 +114,9 @@ export function addModelCommands(program: Command): void {
     .action(list);
   models
     .command('inspect')
-    .description('say what the files of a model say: what it serves, its limits, its graph files')
+    .description(
+      'say what the files of a model say: what it serves, its limits, its graph files and how they would be used',
+    )
     .argument('<name>', 'a folder, the name of one in the models directory, or a model in the hub cache')
     .addOption(directoryOption)
     .addOption(jsonOption)

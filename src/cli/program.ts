@@ -3,6 +3,10 @@ import { Command, Option } from 'commander';
 import { flagOf } from '../config/names.ts';
 import { describeSettings } from '../config/describe.ts';
 import { addModelCommands } from './models.ts';
+import { addQuantizeCommand } from './quantize.ts';
+
+/** What a repeated flag said before, and what it says now. */
+const append = (value: string, previous: readonly string[] | undefined): string[] => [...(previous ?? []), value];
 
 /** The `trivec` program. `serve` is the command where none is named. */
 export function createProgram(version: string): Command {
@@ -25,11 +29,13 @@ export function createProgram(version: string): Command {
       const { serve } = await import('./serve.ts');
       await serve(flags, args, version);
     });
-  for (const { key, valueText, description, defaultText } of describeSettings()) {
+  for (const { key, valueText, description, defaultText, isList } of describeSettings()) {
     // Values stay as they were typed: the schema judges flags, variables and file alike.
     const flag = valueText === null ? `${flagOf(key)} [true|false]` : `${flagOf(key)} <${valueText}>`;
-    command.addOption(new Option(flag, `${description} (default: ${defaultText})`).preset('true'));
+    const option = new Option(flag, `${description} (default: ${defaultText})`).preset('true');
+    command.addOption(isList ? option.argParser(append) : option);
   }
   addModelCommands(program);
+  addQuantizeCommand(program);
   return program;
 }

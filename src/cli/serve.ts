@@ -42,9 +42,7 @@ export async function serve(
   if (settings.stdio) globalThis.console = new Console(process.stderr);
   const log = createLog(settings.logLevel);
   for (const warning of warnings) log.warn(warning);
-  const engine = await openEngine(settings, executorEntry, (message) => {
-    log.warn(message);
-  });
+  const engine = await openEngine(settings, executorEntry, log);
   if (prepareOnly === true) return;
   const parts: ServiceParts = { settings, engine, log, server: { name: 'trivec', version } };
   await run(createService(parts), parts);

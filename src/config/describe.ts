@@ -9,6 +9,8 @@ export interface SettingDescription {
   /** Placeholder of the value, or the values allowed; null for a truth value. */
   readonly valueText: string | null;
   readonly defaultText: string;
+  /** Whether the flag may be given several times. */
+  readonly isList: boolean;
 }
 
 interface ValueSchema {
@@ -30,6 +32,7 @@ export function describeSettings(): SettingDescription[] {
       description: about.description,
       valueText: valueTextOf(schema),
       defaultText: about.defaultText ?? defaultTextOf(schema.default),
+      isList: valueTextOf(schema) === 'list',
     };
   });
 }

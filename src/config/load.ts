@@ -127,7 +127,7 @@ function contradictions(settings: Settings): string[] {
   if (settings.maxBufferedBytes < settings.bodyLimitBytes) {
     problems.push('--max-buffered-bytes must not be below --body-limit-bytes: no body of that size would ever fit');
   }
-  if ([settings.embedModel, settings.multiModel, settings.rerankModel].every((model) => model === 'none')) {
+  if ([settings.embedModel, settings.multiModel, settings.rerankModel].every((models) => models.length === 0)) {
     problems.push(
       'at least one of --embed-model, --multi-model and --rerank-model must be set: RCP needs embed or rerank',
     );

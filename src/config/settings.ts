@@ -37,12 +37,29 @@ const flag = () =>
     (value) => (value === 'true' || value === '1' ? true : value === 'false' || value === '0' ? false : value),
     z.boolean({ error: 'must be true or false' }),
   );
+/** The parts of a text that holds commas; of each text of a list, since a flag may be repeated. */
+function partsOf(value: unknown): unknown {
+  if (Array.isArray(value)) return value.flatMap(partsOf);
+  return typeof value === 'string' ? value.split(',').map((part) => part.trim()) : value;
+}
+const listError = { error: 'must be a list, or texts separated by commas' };
 const list = (pattern: RegExp, what: string) =>
   z.preprocess(
-    (value) => (typeof value === 'string' ? value.split(',').map((part) => part.trim()) : value),
-    z.array(z.string({ error: 'must be a text' }).regex(pattern, `each must be ${what}`), {
-      error: 'must be a list, or texts separated by commas',
-    }),
+    partsOf,
+    z.array(z.string({ error: 'must be a text' }).regex(pattern, `each must be ${what}`), listError),
+  );
+/** The word for an empty list, which no variable could say otherwise. */
+const noModels = 'none';
+const models = () =>
+  z.preprocess(
+    (value) => {
+      const parts = partsOf(value);
+      return Array.isArray(parts) && parts.length === 1 && parts[0] === noModels ? [] : parts;
+    },
+    z.array(
+      text().refine((name) => name !== noModels, 'none stands alone'),
+      listError,
+    ),
   );
 
 const originPattern = /^https?:\/\/[^\s/?#@,]+$/;
@@ -80,22 +97,24 @@ export const settingsSchema = z.strictObject({
   metricsOpen: setting('metricsOpen', flag().default(false), {
     description: 'Answer /metrics without the key.',
   }),
-  embedModel: setting('embedModel', text().default('all-MiniLM-L6-v2'), {
+  embedModel: setting('embedModel', models().default(['all-MiniLM-L6-v2']), {
     description:
-      'Model that serves `embed`: a folder, the name of one in the models directory, or org/name[@revision] on the ' +
-      'Hugging Face hub; none turns it off.',
+      'Models that serve `embed`, the first one where a caller names none: folders, names of folders in the models ' +
+      'directory, or org/name[@revision] on the Hugging Face hub; repeat the flag, or separate by commas; none turns ' +
+      'it off.',
   }),
-  sparseModel: setting('sparseModel', text().default('splade-tiny'), {
+  sparseModel: setting('sparseModel', models().default(['splade-tiny']), {
     description: 'The same for `embed/sparse`.',
   }),
-  multiModel: setting('multiModel', text().default('all-MiniLM-L6-v2'), {
+  multiModel: setting('multiModel', models().default(['all-MiniLM-L6-v2']), {
     description: 'The same for `embed/multi` and for `rerank` with the method colbert.',
   }),
-  rerankModel: setting('rerankModel', text().default('none'), {
-    description: 'Cross-encoder for `rerank`; where one is set it is the default method.',
+  rerankModel: setting('rerankModel', models().default([]), {
+    description: 'Cross-encoders and generative rerankers for `rerank`; where one is set it is the default.',
   }),
   precision: setting('precision', z.enum(['auto', 'int8', 'fp16', 'fp32']).default('auto'), {
-    description: 'Weights to serve; auto takes int8 on a CPU where the model has it. A missing file ends the start.',
+    description:
+      'Weights to serve; auto takes int8 on a CPU where the model has it. Others are converted from what the model has.',
   }),
   modelsDir: setting('modelsDir', text().nullable().default(null), {
     description: 'Directory with one folder per model.',

@@ -31,7 +31,7 @@ describe('1.P capabilities and conformance', () => {
   onStdio('CP-01 a method without a model has no capability and is -32003', async (client, server) => {
     const engine = {
       ...server.engine,
-      tasks: { ...server.engine.tasks, sparseEmbed: null, multiVector: null, rerankers: [] },
+      tasks: { ...server.engine.tasks, sparseEmbed: [], multiVector: [], rerankers: [] },
     };
     const parts = { ...server.parts, engine };
     const service = createService(parts);

@@ -10,7 +10,10 @@ import { fixtureFlags } from '../fixture/settings.ts';
 import { watch, type WatchedProcess } from './watch.ts';
 
 const root = fileURLToPath(new URL('../../..', import.meta.url));
-const fixtureFiles = ['main', 'engine', 'executor', 'rows', 'tokenizer'].map((name) => `test/support/fixture/${name}`);
+const fixtureFiles = [
+  ...['main', 'engine', 'executor', 'rows', 'tokenizer'].map((name) => `test/support/fixture/${name}`),
+  ...['fake-channel', 'model-facts'].map((name) => `test/support/${name}`),
+];
 
 let compiled: string | null = null;
 let compiledFolder: string | null = null;
@@ -25,7 +28,7 @@ function compiledEntry(): string {
   compiledFolder = folder;
   symlinkSync(join(root, 'dist'), join(folder, 'src'));
   writeFileSync(join(folder, 'package.json'), '{"type":"module"}');
-  for (const name of [...fixtureFiles, 'test/support/fake-channel']) {
+  for (const name of fixtureFiles) {
     const { outputText } = ts.transpileModule(readFileSync(join(root, `${name}.ts`), 'utf8'), {
       compilerOptions: {
         target: ts.ScriptTarget.ES2023,

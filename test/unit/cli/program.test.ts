@@ -59,6 +59,20 @@ describe('the command line', () => {
     expect(await settingsOf('--metrics-open')).toMatchObject({ metricsOpen: true });
   });
 
+  it('takes a list as one word, as several, or both', async () => {
+    expect(await settingsOf('--embed-model', 'a', '--embed-model', 'b,c', '--sparse-model', 'none')).toMatchObject({
+      embedModel: ['a', 'b', 'c'],
+      sparseModel: [],
+    });
+  });
+
+  it('has one command for models, with all that can be done to them', () => {
+    const models = createProgram('1').commands.filter((command) => command.name() === 'models');
+    expect(models).toHaveLength(1);
+    const names = ['pull', 'list', 'inspect', 'quantize'];
+    expect(models[0]?.commands.map((command) => command.name())).toEqual(names);
+  });
+
   it('never prints the key', async () => {
     const { stdout, stderr } = await run('--api-key', 'geheim', '--print-config');
     expect(JSON.parse(stdout)).toMatchObject({ apiKey: '(hidden)' });

@@ -68,6 +68,16 @@ describe('values', () => {
     ['corsOrigins', 'https://a.example, https://b.example', ['https://a.example', 'https://b.example']],
     ['corsOrigins', ['https://a.example'], ['https://a.example']],
     ['allowedHosts', 'a.example', ['a.example']],
+    [
+      'corsOrigins',
+      ['https://a.example', 'https://b.example,https://c.example'],
+      ['https://a.example', 'https://b.example', 'https://c.example'],
+    ],
+    ['embedModel', 'org/a@v1, b', ['org/a@v1', 'b']],
+    ['embedModel', ['a', 'b,c'], ['a', 'b', 'c']],
+    ['embedModel', 'none', []],
+    ['embedModel', ['none'], []],
+    ['embedModel', [], []],
     ['apiKey', 'k', 'k'],
   ])('of %s may be written %j', (key, value, expected) => {
     expect(load({ flags: { [key]: value } }).settings).toMatchObject({ [key]: expected });
@@ -94,6 +104,11 @@ describe('values', () => {
     ['precision', 'INT8'],
     ['corsOrigins', 'a,,b'],
     ['corsOrigins', 5],
+    ['embedModel', 'a,none'],
+    ['embedModel', ''],
+    ['embedModel', 'a,'],
+    ['embedModel', 5],
+    ['embedModel', null],
     ['apiKey', ''],
     ['logLevel', null],
   ])('of %s must not be %j', (key, value) => {
@@ -149,7 +164,7 @@ describe('a start with problems', () => {
   it('refuses to serve neither embed nor rerank, because the protocol asks for one of them', () => {
     const flags = { embedModel: 'none', multiModel: 'none', rerankModel: 'none' };
     expect(problemsOf({ flags })).toEqual([expect.stringContaining('at least one of')]);
-    expect(problemsOf({ flags: { ...flags, multiModel: 'x' } })).toEqual([]);
+    expect(problemsOf({ flags: { ...flags, multiModel: ['x'] } })).toEqual([]);
     expect(problemsOf({ flags: { ...flags, rerankModel: 'x' } })).toEqual([]);
   });
 

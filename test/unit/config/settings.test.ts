@@ -91,6 +91,8 @@ describe('the description', () => {
     ['device', 'auto|cpu', 'auto'],
     ['corsOrigins', 'list', 'none'],
     ['allowedHosts', 'list', 'unset'],
+    ['embedModel', 'list', 'all-MiniLM-L6-v2'],
+    ['rerankModel', 'list', 'none'],
     ['apiKey', 'text', 'unset'],
     ['cacheDir', 'text', '`~/.cache/trivec`'],
   ])('of %s takes %s and says that the default is %s', (key, valueText, defaultText) => {

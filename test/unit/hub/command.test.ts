@@ -131,12 +131,25 @@ describe('trivec models inspect', () => {
         modelId: tinyId,
         role: 'a text encoder',
         serves: ['embed', 'multiVector'],
-        pooling: 'mean',
-        isNormalized: true,
-        maxTokens: 64,
-        chosenGraph: { cpu: 'onnx/model_int8.onnx', gpu: 'onnx/model_fp16.onnx' },
+        serving: { pooling: 'mean', isNormalized: true, maxTokens: 64, runPolicy: { kind: 'padded' } },
+        chosenGraph: {
+          cpu: { path: 'onnx/model_int8.onnx', precision: 'int8', conversion: [] },
+          gpu: { path: 'onnx/model_fp16.onnx', precision: 'fp16', conversion: [] },
+        },
         problems: [],
       });
+    });
+  });
+
+  it('says to a person how each device would be served, and what is done for it', async () => {
+    await withRig({}, async (rig) => {
+      rig.fake.put(tinyId, await tinyRepository());
+      await trivec(rig, ['pull', tinyId]);
+      const { out } = await trivec(rig, ['inspect', tinyId]);
+      expect(out).toMatch(/^vector +mean pooling, normalize, \d+ long$/mu);
+      expect(out).toMatch(/^runs +any texts together, padded$/mu);
+      expect(out).toMatch(/^used on a CPU +onnx\/model.onnx as fp32$/mu);
+      expect(out).toMatch(/^used on a GPU +onnx\/model.onnx as fp32->fp16; float32 weights are narrowed to float16$/mu);
     });
   });
 

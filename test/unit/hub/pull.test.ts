@@ -46,7 +46,7 @@ describe('a pull', () => {
     await withRig({}, async ({ fake, hub }) => {
       fake.put(tinyId, await tinyRepository());
       const { folder } = await pullModel(hub, tiny, 'auto');
-      const model = await readModelFolder(folder, ['embed'], 'auto', tinyId);
+      const model = await readModelFolder(folder, ['embed'], 'auto', { modelId: tinyId });
       expect(model).toMatchObject({ modelId: tinyId, pooling: 'mean', precision: 'fp32' });
     });
   });
@@ -101,10 +101,11 @@ describe('a pull', () => {
 
   it('a precision that the repository lacks is refused with what there is', async () => {
     await withRig({}, async ({ fake, hub }) => {
-      fake.put(tinyId, await tinyRepository());
+      const { [graphPath]: graph = fileOf(''), ...files } = await tinyRepository();
+      fake.put(tinyId, { ...files, 'onnx/model_int8.onnx': graph });
       const refusal = await refusalOf(pullModel(hub, tiny, 'fp16'));
-      expect(refusal).toContain('onnx/model_fp16.onnx');
-      expect(refusal).toContain('its ONNX files are onnx/model.onnx');
+      expect(refusal).toContain('has no fp16 or fp32 graph file to serve fp16 from');
+      expect(refusal).toContain('its ONNX files are onnx/model_int8.onnx');
       expect(fake.requests.some(({ target }) => target.includes('/resolve/'))).toBe(false);
     });
   });

@@ -3,6 +3,7 @@ import type { RunRow } from '../../../src/executor/protocol.ts';
 import type { ModelManifest, SelfCheck } from '../../../src/model/manifest.ts';
 import { proofRunsOf } from '../../../src/proof.ts';
 import type { TextTokenizer } from '../../../src/tokenize/tokenizer.ts';
+import { plainFacts } from '../../support/model-facts.ts';
 
 const text = { ids: Int32Array.of(1, 2), typeIds: null, isTruncated: false, totalTokens: 2, isTotalMinimum: false };
 const tokenizer: TextTokenizer = {
@@ -19,6 +20,7 @@ const stored = (head: SelfCheck['head'], values: number[], indices: number[] | n
   minCosine,
 });
 const model = (heads: ModelManifest['heads'], selfChecks: SelfCheck[]): ModelManifest => ({
+  ...plainFacts(2),
   modelId: 'tiny',
   folder: '/models/tiny',
   graphPath: '/models/tiny/onnx/model.onnx',
@@ -32,7 +34,6 @@ const model = (heads: ModelManifest['heads'], selfChecks: SelfCheck[]): ModelMan
   isNormalized: true,
   isMatryoshka: false,
   prompts: { query: '', document: '', unspecified: '' },
-  tokenRows: { documentSkipTokens: [] },
   scoreActivation: 'sigmoid',
   heads,
   selfChecks,
@@ -93,5 +94,62 @@ describe('a head without a stored answer', () => {
     const proofs = await proofRunsOf(model(['dense', 'rows', 'maxSim'], [stored('dense', [1, 0])]), tokenizer);
     expect(proofs.map(({ batch }) => batch.head)).toEqual(['dense', 'rows', 'maxSim']);
     expect(proofs.at(-1)?.batch.queryRows?.values).toEqual(Float32Array.of(1, 0));
+  });
+});
+
+describe('a model whose texts may share a run', () => {
+  const sharing = (heads: ModelManifest['heads'], precision: ModelManifest['precision'] = 'fp32'): ModelManifest => ({
+    ...model(heads, []),
+    precision,
+    runPolicy: { kind: 'padded', fixedBatch: null, fixedTokens: null },
+  });
+  const words: TextTokenizer = {
+    ...tokenizer,
+    tokenize: (texts) =>
+      Promise.resolve(texts.map((one) => ({ ...text, ids: Int32Array.from([1, ...one.split(' ').keys(), 2]) }))),
+  };
+  const companyOf = async (manifest: ModelManifest) => {
+    const [alone, together] = (await proofRunsOf(manifest, words)).slice(-2);
+    if (alone === undefined || together === undefined) throw new Error('no proof run');
+    return { alone, together };
+  };
+  const other = row([9, 9]);
+  const judgeBoth = async (manifest: ModelManifest, first: RunRow, second: RunRow) => {
+    const { alone, together } = await companyOf(manifest);
+    expect(alone.judge([first])).toBeNull();
+    return together.judge([other, second, other]);
+  };
+
+  it('runs a text alone, and the same text beside one of its length and a longer one', async () => {
+    const { alone, together } = await companyOf(sharing(['dense']));
+    const [longer, same, equallyLong] = together.batch.items;
+    expect(alone.batch.items).toEqual([same]);
+    expect(equallyLong?.ids.length).toBe(same?.ids.length);
+    expect(equallyLong?.ids).not.toEqual(same?.ids);
+    expect(longer?.ids.length).toBeGreaterThan(same?.ids.length ?? Infinity);
+  });
+
+  it.each([
+    ['dense', 'fp32', row([0.6, 0.8]), row([0.600001, 0.8]), row([0.61, 0.8])],
+    ['dense', 'fp16', row([0.6, 0.8]), row([0.61, 0.8]), row([0.7, 0.8])],
+    ['dense', 'int8', row([0.6, 0.8]), row([0.6, 0.8]), row([0.6000001, 0.8])],
+    ['sparse', 'fp32', row([1, 2], [3, 5]), row([1, 2.000001], [3, 5]), row([1, 2], [3, 6])],
+    ['sparse', 'fp32', row([], []), row([], []), row([1], [3])],
+    ['logit', 'fp32', row([4]), row([4.001]), row([4.1])],
+    ['logit', 'fp16', row([4]), row([4.1]), row([4.5])],
+    ['rows', 'fp32', row([0.6, 0.8]), row([0.6, 0.8]), row([Number.NaN, 0.8])],
+  ] as const)('%s in %s is let through near its own values only', async (head, precision, alone, near, far) => {
+    const manifest = sharing([head], precision);
+    expect(await judgeBoth(manifest, alone, near)).toBeNull();
+    expect(await judgeBoth(manifest, alone, far)).toContain(`tiny (${head}, ${precision})`);
+  });
+
+  it('is refused where an executor was never asked for the text alone', async () => {
+    const { together } = await companyOf(sharing(['dense']));
+    expect(together.judge([other, other, other])).toContain('tiny');
+  });
+
+  it('has no such proof where every text runs alone', async () => {
+    expect(await proofRunsOf(model(['dense'], []), words)).toHaveLength(1);
   });
 });
