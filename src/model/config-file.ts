@@ -5,7 +5,7 @@ import { ConfigurationError } from '../errors.ts';
 import { gather } from './gather.ts';
 import { readJson, readOptionalJson } from './json-file.ts';
 import type { Prompts } from './manifest.ts';
-import { believableTokens, positionPadId, smallestLimit, usablePositions } from './token-limit.ts';
+import { believableTokens, positionPadId, readSentenceLimit, smallestLimit, usablePositions } from './token-limit.ts';
 
 const configSchema = z.object({
   architectures: z.array(z.string()).nullish(),
@@ -22,7 +22,6 @@ const configSchema = z.object({
   num_labels: z.int().positive().optional(),
   id2label: z.record(z.string(), z.unknown()).nullish(),
 });
-const sentenceSchema = z.object({ max_seq_length: z.unknown().optional() });
 /** A special token: its text, or an object that holds it. */
 const tokenSchema = z
   .union([z.string(), z.object({ content: z.string() })])
@@ -97,12 +96,12 @@ export function choosePrompts(file: z.infer<typeof promptsSchema> | null): Promp
 export async function readFolderConfig(folder: string): Promise<FolderConfig> {
   const reads = [
     readJson(join(folder, 'config.json'), configSchema),
-    readOptionalJson(join(folder, 'sentence_bert_config.json'), sentenceSchema),
+    readSentenceLimit(folder),
     readOptionalJson(join(folder, 'tokenizer_config.json'), tokenizerSchema),
     readOptionalJson(join(folder, 'config_sentence_transformers.json'), promptsSchema),
   ] as const;
   await gather<unknown>(reads);
-  const [config, sentence, tokenizer, prompts] = await Promise.all(reads);
+  const [config, sentenceLimit, tokenizer, prompts] = await Promise.all(reads);
   const hiddenSize = config.hidden_size ?? config.dim ?? config.n_embd;
   if (hiddenSize === undefined)
     throw new ConfigurationError([`${join(folder, 'config.json')}: hidden_size is missing`]);
@@ -113,11 +112,7 @@ export async function readFolderConfig(folder: string): Promise<FolderConfig> {
     hiddenSize,
     vocabularySize: config.vocab_size,
     labels: config.num_labels ?? (config.id2label ? Object.keys(config.id2label).length : 2),
-    maxTokens: smallestLimit([
-      believableTokens(sentence?.max_seq_length),
-      believableTokens(tokenizer?.model_max_length),
-      maxPositions,
-    ]),
+    maxTokens: smallestLimit([sentenceLimit, believableTokens(tokenizer?.model_max_length), maxPositions]),
     maxPositions,
     prompts: choosePrompts(prompts),
     specialTokens: specialTokensOf(tokenizer),

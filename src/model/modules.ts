@@ -6,6 +6,7 @@ import { refuse } from './gather.ts';
 import { readOptionalJson } from './json-file.ts';
 import { readDense, readLayerNorm, readPooling, readSplade, isTokenLevel } from './module-files.ts';
 import { readSparseRouter } from './router.ts';
+import { readSentenceLimit } from './token-limit.ts';
 import type { SpladeRules } from './sparse-rules.ts';
 import type { VectorStep } from './vector-steps.ts';
 
@@ -28,6 +29,8 @@ export interface ModuleChain {
   readonly splade: SpladeRules | null;
   /** Tokens whose rows documents leave out, where a module says so. */
   readonly skipTokens: readonly string[] | null;
+  /** Limit that the encoder's own folder states, where that is not the model's; null where it states none. */
+  readonly maxTokens: number | null;
 }
 
 /** Nothing follows the encoder. */
@@ -37,6 +40,7 @@ export const noModules: ModuleChain = {
   includesPrompt: true,
   splade: null,
   skipTokens: null,
+  maxTokens: null,
 };
 
 /** Class name of a module, whatever package path the version that wrote it used. */
@@ -57,10 +61,13 @@ async function readChain(
   };
   const [encoder, ...rest] = modules;
   if (encoder === undefined || !encoderNames.includes(moduleName(encoder))) throw refusal(encoder);
-  if (encoder.path !== '' && !mayLieElsewhere) {
+  const isElsewhere = encoder.path !== '';
+  if (isElsewhere && !mayLieElsewhere) {
     throw new ConfigurationError([`${path}: the encoder lies in "${encoder.path}", not beside it`]);
   }
-  let chain = noModules;
+  let chain = isElsewhere
+    ? { ...noModules, maxTokens: await readSentenceLimit(join(folder, encoder.path)) }
+    : noModules;
   for (const module of rest) {
     const next = await applyModule(join(folder, module.path), module, chain);
     if (next === null) throw refusal(module);

@@ -84,13 +84,13 @@ async function readFiles(
  * lengths of their own, which count the marker and go before what the files say of the encoder.
  */
 function maxTokensOf(
-  { config, catalog }: FitFacts,
+  { config, catalog, modules }: Awaited<ReturnType<typeof readFiles>>,
   { maxQueryTokens, maxDocumentTokens }: TokenRowRules,
   { fixedTokens }: RunPolicy,
 ): number {
   const own = maxDocumentTokens === null ? null : Math.max(maxDocumentTokens, maxQueryTokens ?? 0);
   const stated = own === null ? config.maxTokens : (smallestLimit([own, config.maxPositions]) ?? own);
-  return Math.min(...[catalog.maxTokens, stated, fixedTokens].map((limit) => limit ?? Infinity));
+  return Math.min(...[catalog.maxTokens, modules.maxTokens, stated, fixedTokens].map((limit) => limit ?? Infinity));
 }
 
 /**
@@ -137,7 +137,7 @@ export async function readModelFolder(
     ...(file.conversions.length === 0 ? {} : { conversion: file.conversions }),
     revision: file.contentSha256.slice(0, revisionDigits),
     sha256: file.sha256,
-    maxTokens: maxTokensOf(facts, tokenRows, runPolicy),
+    maxTokens: maxTokensOf(files, tokenRows, runPolicy),
     isMatryoshka: catalog.isMatryoshka || dimensions.length > 0,
     matryoshka: { dimensions, isCentered: catalog.isCenteredBeforeCut },
     prompts: promptsOf(config.prompts, catalog),

@@ -1,5 +1,11 @@
 /** Owns the length limit of a model: the smallest believable of all that its files state. */
 
+import { join } from 'node:path';
+import { z } from 'zod';
+import { readOptionalJson } from './json-file.ts';
+
+const sentenceSchema = z.object({ max_seq_length: z.unknown().optional() });
+
 /** A stated limit above this is a placeholder, such as the 1e30 that tokenizer files carry. */
 const maxBelievableTokens = 1_000_000;
 
@@ -21,6 +27,15 @@ const offsetFamilies = new Set([
 export function believableTokens(value: unknown): number | null {
   const isBelievable = typeof value === 'number' && Number.isInteger(value) && value >= 1;
   return isBelievable && value <= maxBelievableTokens ? value : null;
+}
+
+/**
+ * The limit in the `sentence_bert_config.json` of a folder; null where it states none that is believable.
+ * @throws ConfigurationError
+ */
+export async function readSentenceLimit(folder: string): Promise<number | null> {
+  const file = await readOptionalJson(join(folder, 'sentence_bert_config.json'), sentenceSchema);
+  return believableTokens(file?.max_seq_length);
 }
 
 /** Positions that a text can use, where the model has a table of them. */
