@@ -2,6 +2,7 @@
 import type { RunItem, RunRow } from '../executor/protocol.ts';
 import type { Item, Lane, RunKey } from './item.ts';
 import type { WaitingCall } from './queue.ts';
+import { fingerprint } from './twins.ts';
 
 /** Items of one caller that run under one key. */
 export interface Job {
@@ -51,6 +52,7 @@ export class ScheduledCall implements WaitingCall {
       key: job.key,
       run,
       tokens: run.ids.length,
+      fingerprint: fingerprint(run.ids),
       index,
       queuedAtMs: nowMs,
       state: 'queued',

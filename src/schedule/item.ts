@@ -19,6 +19,8 @@ export interface Item {
   readonly key: RunKey;
   readonly run: RunItem;
   readonly tokens: number;
+  /** Same for equal texts. */
+  readonly fingerprint: number;
   /** Position in its call. */
   readonly index: number;
   readonly queuedAtMs: number;

@@ -35,6 +35,14 @@ export class WaitingQueue<Call extends WaitingCall> implements QueueView {
     if (position !== -1) this.lanes[lane].splice(position, 1);
   }
 
+  /** Takes one waiting item out of the middle of its call. */
+  takeItem(call: Call, item: Item, lane: Lane): void {
+    const position = call.waiting.indexOf(item);
+    if (position === -1) throw new Error('only what waits can be taken');
+    call.waiting.splice(position, 1);
+    if (call.waiting.length === 0) this.remove(call, lane);
+  }
+
   /** Carries out a pick: the items, each with its call. The lead goes to the end of its lane. */
   take(pick: BatchPick): { call: Call; item: Item }[] {
     const hadBulkWaiting = this.lanes.bulk.length > 0;
