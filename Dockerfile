@@ -44,11 +44,18 @@ LABEL org.opencontainers.image.title="trivec" \
   org.opencontainers.image.licenses="Apache-2.0" \
   trivec.execution-providers="cpu"
 
-# The same server with the GPU made visible. It does not hold the CUDA execution provider yet: that comes with a later
-# release. Today this target serves on the CPU, and `info` says so (`x-trivec.devices[].executionProvider`).
+# The CUDA execution provider and CUDA's libraries, about 1.2 GB, each file proved by its sha256. The program looks for
+# them in its own folder too, so that no volume over the cache can hide them, and an upgrade of the image brings its own.
+FROM build AS cuda-libraries
+# Another Python package index than the public one: --build-arg PIP_INDEX_URL=https://…
+ARG PIP_INDEX_URL
+RUN node dist/main.js devices install-cuda --cache-dir /app
+
+# The same server on a GPU. The base is Debian without CUDA: the NVIDIA container runtime brings the driver.
 FROM runtime AS cuda
+COPY --from=cuda-libraries /app/cuda cuda
 ENV NVIDIA_VISIBLE_DEVICES=all \
   NVIDIA_DRIVER_CAPABILITIES=compute,utility
 LABEL org.opencontainers.image.title="trivec" \
-  org.opencontainers.image.licenses="Apache-2.0" \
-  trivec.execution-providers="cpu"
+  org.opencontainers.image.licenses="Apache-2.0 AND MIT AND LicenseRef-NVIDIA-Proprietary" \
+  trivec.execution-providers="cuda,cpu"

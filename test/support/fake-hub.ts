@@ -91,7 +91,8 @@ function* firstBytes(file: FakeFile, fromByte: number, count: number): Generator
   }
 }
 
-async function sendFile(response: ServerResponse, file: FakeFile, fromByte: number): Promise<void> {
+/** Answers with a file, from a byte on. */
+export async function sendFile(response: ServerResponse, file: FakeFile, fromByte: number): Promise<void> {
   response.writeHead(fromByte > 0 ? 206 : 200, headersOf(file, fromByte));
   for (const piece of file.read(fromByte)) {
     if (response.destroyed) return;

@@ -1,11 +1,9 @@
-/** Owns the requests to the hub: proxies, redirects, the token, and the patience with a silent server. */
-import { request as requestHttp } from 'node:http';
-import type { IncomingMessage } from 'node:http';
-import { request as requestHttps } from 'node:https';
+/** Owns the requests to the hub: the token, and what a refusal means. */
 import type { Clock } from '../../clock.ts';
-import { connectionFault, faultOf, lasting, passing } from './fault.ts';
+import { faultOf } from './fault.ts';
+import { createHttpClient } from './http-client.ts';
+import type { HttpResponse } from './http-client.ts';
 import type { HubLimits } from './limits.ts';
-import { createRoutes } from './proxy.ts';
 import type { ProxySettings } from './proxy.ts';
 import type { Repository } from './repository.ts';
 
@@ -17,16 +15,6 @@ export interface HubConnection extends ProxySettings {
   readonly token: string | null;
 }
 
-/** An answer whose status is a success. */
-export interface HubResponse {
-  readonly status: number;
-  /** Address that answered, without its query, which may hold a signature. */
-  readonly address: string;
-  header(name: string): string | null;
-  /** Ends with a HubFault where the connection breaks or falls silent. */
-  readonly body: AsyncIterable<Uint8Array>;
-}
-
 /** Requests to one hub. */
 export interface HubClient {
   readonly endpoint: string;
@@ -34,152 +22,26 @@ export interface HubClient {
    * The answer to a GET, redirects followed. Its body must be read or left by `break`.
    * Throws a HubFault for everything else.
    */
-  get(url: string, repository: Repository, headers?: Readonly<Record<string, string>>): Promise<HubResponse>;
+  get(url: string, repository: Repository, headers?: Readonly<Record<string, string>>): Promise<HttpResponse>;
   /** Ends every connection. */
   close(): void;
 }
 
-const redirectStatuses: ReadonlySet<number> = new Set([301, 302, 303, 307, 308]);
-
-const addressOf = ({ origin, pathname }: URL): string => `${origin}${pathname}`;
-
-/** The first value of a header; null where it is missing. */
-function headerOf({ headers }: IncomingMessage, name: string): string | null {
-  const value = headers[name];
-  return (Array.isArray(value) ? value[0] : value) ?? null;
-}
-
-/** The pause that `Retry-After` asks for, given as seconds or as a date; null where it asks for none. */
-export function retryAfterMs(value: string | null, nowMs: number): number | null {
-  if (value === null) return null;
-  const ms = /^\d+$/u.test(value.trim()) ? Number(value) * 1000 : Date.parse(value) - nowMs;
-  return Number.isFinite(ms) ? Math.max(0, ms) : null;
-}
-
-/**
- * Where a redirect leads.
- * @throws HubFault for one that leads away from an encrypted connection, or nowhere
- */
-export function redirectTarget(from: URL, location: string | null): URL {
-  if (location === null || !URL.canParse(location, from.href)) throw lasting(`${addressOf(from)} redirects nowhere`);
-  const target = new URL(location, from.href);
-  const isAllowed = target.protocol === 'https:' || (target.protocol === 'http:' && from.protocol === 'http:');
-  if (!isAllowed)
-    throw lasting(`${addressOf(from)} redirects to an address that is not encrypted (${addressOf(target)})`);
-  return target;
-}
-
-/** A watch over one connection: aborts it when nothing was heard for too long. */
-function watchSilence(clock: Clock, stallMs: number, address: string) {
-  const controller = new AbortController();
-  const fault = passing(`${address}: sent nothing for ${String(stallMs / 1000)} s`);
-  const start = () =>
-    clock.after(stallMs, () => {
-      controller.abort(fault);
-    });
-  let cancel = start();
-  return {
-    signal: controller.signal,
-    heard(): void {
-      cancel();
-      cancel = start();
-    },
-    end(): void {
-      cancel();
-    },
-    faultOf: (error: unknown) => (controller.signal.aborted ? fault : connectionFault(error, address)),
-  };
-}
-
-type Watch = ReturnType<typeof watchSilence>;
-
-async function* readBody(response: IncomingMessage, watch: Watch): AsyncGenerator<Uint8Array> {
-  try {
-    for await (const chunk of response) {
-      watch.heard();
-      yield chunk as Uint8Array;
-    }
-  } catch (error) {
-    throw watch.faultOf(error);
-  } finally {
-    watch.end();
-  }
-}
-
 /** A client for one hub. */
 export function createHubClient(connection: HubConnection, clock: Clock, limits: HubLimits): HubClient {
-  const routes = createRoutes(connection);
-  const endpointOrigin = new URL(connection.endpoint).origin;
-
-  function headersFor(url: URL, headers: Readonly<Record<string, string>>): Record<string, string> {
-    const isOwn = url.origin === endpointOrigin && connection.token !== null;
-    // Bytes on the way are the bytes of the file, so that sizes and ranges mean what they say.
-    const always = { ...headers, 'accept-encoding': 'identity', 'user-agent': 'trivec' };
-    return isOwn ? { ...always, authorization: `Bearer ${connection.token}` } : always;
-  }
-
-  function refusalOf(url: URL, response: IncomingMessage, repository: Repository) {
-    return faultOf({
-      status: response.statusCode ?? 0,
-      errorCode: headerOf(response, 'x-error-code'),
-      retryAfterMs: retryAfterMs(headerOf(response, 'retry-after'), Date.now()),
-      address: addressOf(url),
-      repositoryId: repository.id,
-      page: `${connection.endpoint}/${repository.id}`,
-      hasToken: connection.token !== null,
-      isEndpoint: url.origin === endpointOrigin,
-    });
-  }
-
-  function open(url: URL, headers: Readonly<Record<string, string>>, signal: AbortSignal): Promise<IncomingMessage> {
-    const send = url.protocol === 'https:' ? requestHttps : requestHttp;
-    return new Promise((resolve, reject) => {
-      const request = send(url, { agent: routes.agentFor(url), headers: headersFor(url, headers), signal });
-      request.once('response', (response) => {
-        // A body that is left early ends with an error that nobody waits for.
-        response.on('error', () => undefined);
-        resolve(response);
-      });
-      // Stays for what comes after the answer began, which the body tells.
-      request.on('error', reject);
-      request.end();
-    });
-  }
-
-  async function send(url: URL, headers: Readonly<Record<string, string>>, watch: Watch): Promise<IncomingMessage> {
-    try {
-      return await open(url, headers, watch.signal);
-    } catch (error) {
-      watch.end();
-      throw watch.faultOf(error);
-    }
-  }
-
+  const { endpoint, token } = connection;
+  const authorization = token === null ? null : `Bearer ${token}`;
+  const client = createHttpClient({ ...connection, authorization }, clock, limits);
   return {
-    endpoint: connection.endpoint,
-    async get(address, repository, headers = {}) {
-      let url = new URL(address);
-      for (let redirects = 0; redirects <= limits.maxRedirects; redirects += 1) {
-        const watch = watchSilence(clock, limits.stallMs, addressOf(url));
-        const response = await send(url, headers, watch);
-        const { statusCode = 0 } = response;
-        if (statusCode >= 200 && statusCode < 300) {
-          return {
-            status: statusCode,
-            address: addressOf(url),
-            header: (name) => headerOf(response, name),
-            body: readBody(response, watch),
-          };
-        }
-        watch.end();
-        response.destroy();
-        if (!redirectStatuses.has(statusCode)) throw refusalOf(url, response, repository);
-        url = redirectTarget(url, headerOf(response, 'location'));
-      }
-      throw lasting(`${address} redirects more than ${String(limits.maxRedirects)} times`);
-    },
+    endpoint,
+    get: (url, { id }, headers) =>
+      client.get(
+        url,
+        (refused) => faultOf({ ...refused, repositoryId: id, page: `${endpoint}/${id}`, hasToken: token !== null }),
+        headers,
+      ),
     close: () => {
-      routes.close();
+      client.close();
     },
   };
 }

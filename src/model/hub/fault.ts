@@ -25,20 +25,24 @@ export const passing = (message: string, retryAfterMs: number | null = null): Hu
 /** A fault that stays until a person changes something. */
 export const lasting = (message: string): HubFault => new HubFault(message, { isRetryable: false });
 
-/** What a refusal is judged by. */
-export interface Refusal {
+/** An answer whose status is neither a success nor a redirect. */
+export interface RefusedAnswer {
   readonly status: number;
-  /** The hub's `x-error-code`, such as `GatedRepo`; null where it gave none. */
+  /** The header `x-error-code`, such as `GatedRepo`; null where there is none. */
   readonly errorCode: string | null;
   readonly retryAfterMs: number | null;
   /** Address without its query, which may hold a signature. */
   readonly address: string;
+  /** Whether the answer came from the endpoint itself and not from where it redirects to. */
+  readonly isEndpoint: boolean;
+}
+
+/** What a refusal of the hub is judged by. */
+export interface Refusal extends RefusedAnswer {
   readonly repositoryId: string;
   /** Page of the repository, for a person. */
   readonly page: string;
   readonly hasToken: boolean;
-  /** Whether the answer came from the endpoint itself and not from where it redirects to. */
-  readonly isEndpoint: boolean;
 }
 
 const gated = ({ repositoryId, page, hasToken }: Refusal): string =>

@@ -1,8 +1,10 @@
 /** Owns what the hub says about a repository: the commit of a branch, the files of a commit. */
 import { z } from 'zod';
-import type { HubClient, HubResponse } from './client.ts';
+import type { HubClient } from './client.ts';
 import { lasting } from './fault.ts';
 import type { HubFile } from './file-hash.ts';
+import { readText } from './http-client.ts';
+import type { HttpResponse } from './http-client.ts';
 import type { HubLimits } from './limits.ts';
 import { isCommit } from './repository.ts';
 import type { Repository } from './repository.ts';
@@ -29,20 +31,8 @@ export function isInsidePath(path: string): boolean {
   return path.split('/').every(isPlain);
 }
 
-async function readText({ body, address }: HubResponse, limits: HubLimits): Promise<string> {
-  const chunks: Uint8Array[] = [];
-  let bytes = 0;
-  for await (const chunk of body) {
-    bytes += chunk.byteLength;
-    if (bytes > limits.maxAnswerBytes)
-      throw lasting(`${address} answers more than ${String(limits.maxAnswerBytes)} bytes`);
-    chunks.push(chunk);
-  }
-  return Buffer.concat(chunks).toString('utf8');
-}
-
 async function readAnswer<Content>(
-  response: HubResponse,
+  response: HttpResponse,
   schema: z.ZodType<Content>,
   limits: HubLimits,
 ): Promise<Content> {
@@ -89,7 +79,7 @@ export async function readFiles(
   for (let pages = 0; url !== null; pages += 1) {
     if (pages >= limits.maxListingPages)
       throw lasting(`${repository.id} has more files than ${String(pages)} pages list`);
-    const response: HubResponse = await client.get(url, repository);
+    const response: HttpResponse = await client.get(url, repository);
     for (const entry of await readAnswer(response, treeSchema, limits)) {
       if (entry.type !== 'file') continue;
       if (!isInsidePath(entry.path))

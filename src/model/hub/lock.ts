@@ -1,4 +1,4 @@
-/** Owns that one process at a time downloads a repository, on one machine or on several that share a cache. */
+/** Owns that one process at a time downloads the same files, on one machine or on several that share a cache. */
 import { randomUUID } from 'node:crypto';
 import { readlinkSync } from 'node:fs';
 import { mkdir, open, readFile, rm, stat, utimes } from 'node:fs/promises';
@@ -127,7 +127,7 @@ async function acquire(
           'end it, or remove this file if there is none',
       ]);
     }
-    if (!isNoted) onNote(`waiting for process ${String(seen.owner?.pid ?? '')}, which downloads the same model`);
+    if (!isNoted) onNote(`waiting for process ${String(seen.owner?.pid ?? '')}, which downloads the same files`);
     isNoted = true;
     await wait(clock, limits.lockPollMs);
   }

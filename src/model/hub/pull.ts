@@ -82,7 +82,9 @@ async function fetchFile(pull: Pull, file: HubFile): Promise<void> {
   if (await isIntact(path, file)) return;
   const { client, repository, commit, progress } = pull;
   progress.onStart(file, await sizeOf(incompletePathOf(path)));
-  await transferFile({ file, url: fileUrl(client, repository, commit, file), repository, path }, pull);
+  const url = fileUrl(client, repository, commit, file);
+  const open = (headers: Readonly<Record<string, string>>) => client.get(url, repository, headers);
+  await transferFile({ file, path, open, addressVariable: 'HF_ENDPOINT' }, pull);
   progress.onDone(file);
 }
 

@@ -1,28 +1,28 @@
-/** Owns the way of one file from the hub to its final name: resumed, proved, and only then there. */
+/** Owns the way of one file from a server to its final name: resumed, proved, and only then there. */
 import { mkdir, open, rename } from 'node:fs/promises';
 import type { FileHandle } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import type { HubClient, HubResponse } from './client.ts';
 import { lasting, passing } from './fault.ts';
 import { feedFile, hashName, startHash } from './file-hash.ts';
 import type { HubFile } from './file-hash.ts';
+import type { HttpResponse } from './http-client.ts';
 import type { ProgressFile } from './progress.ts';
-import type { Repository } from './repository.ts';
 import { withRetries } from './retry.ts';
 import type { Attempt, Pacing } from './retry.ts';
 
 /** One file to get. */
 export interface TransferJob {
   readonly file: HubFile;
-  readonly url: string;
-  readonly repository: Repository;
   /** Where the file is complete. */
   readonly path: string;
+  /** Asks for the file with these further headers. */
+  open(headers: Readonly<Record<string, string>>): Promise<HttpResponse>;
+  /** The variable that names the server, for a person who must look at it. */
+  readonly addressVariable: string;
 }
 
 /** What a transfer works with. */
 export interface TransferContext {
-  readonly client: HubClient;
   readonly pacing: Pacing;
   readonly progress: {
     onBytes(file: ProgressFile, doneBytes: number): void;
@@ -51,15 +51,15 @@ export const incompletePathOf = (path: string): string => `${path}.trivec.incomp
  * @throws HubFault where the answer cannot be the file
  */
 export function firstByteOf(
-  response: Pick<HubResponse, 'status' | 'address' | 'header'>,
-  file: HubFile,
+  response: Pick<HttpResponse, 'status' | 'address' | 'header'>,
+  { file, addressVariable }: Pick<TransferJob, 'file' | 'addressVariable'>,
   presentBytes: number,
 ): number {
   const { status, address } = response;
   const type = response.header('content-type') ?? '';
   if (/^text\/html\b/iu.test(type)) {
     throw lasting(
-      `${address} answers with a web page instead of the file: check HF_ENDPOINT, the proxy and any login page`,
+      `${address} answers with a web page instead of the file: check ${addressVariable}, the proxy and any login page`,
     );
   }
   let first = 0;
@@ -82,7 +82,7 @@ export function firstByteOf(
 async function receive(
   handle: FileHandle,
   job: TransferJob,
-  { client, pacing, progress }: TransferContext,
+  { pacing, progress }: TransferContext,
   state: TransferState,
   attempt: Attempt,
   presentBytes: number,
@@ -92,8 +92,8 @@ async function receive(
   let hash = await feedFile(startHash(file), incompletePath);
   if (presentBytes === file.sizeBytes) return hash.digest('hex');
   const range: Record<string, string> = presentBytes > 0 ? { range: `bytes=${String(presentBytes)}-` } : {};
-  const response = await client.get(job.url, job.repository, range);
-  let doneBytes = firstByteOf(response, file, presentBytes);
+  const response = await job.open(range);
+  let doneBytes = firstByteOf(response, job, presentBytes);
   if (doneBytes < presentBytes) {
     await handle.truncate(0);
     hash = startHash(file);
@@ -151,7 +151,7 @@ async function tryTransfer(
 
 /**
  * Puts a file there under its final name, whole and proved; nothing is there under that name otherwise.
- * @throws ConfigurationError naming the file, where the hub does not give it
+ * @throws ConfigurationError naming the file, where the server does not give it
  */
 export async function transferFile(job: TransferJob, context: TransferContext): Promise<void> {
   await mkdir(dirname(job.path), { recursive: true });

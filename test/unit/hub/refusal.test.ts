@@ -1,6 +1,6 @@
 /** Owns the rules of being refused by a hub, and of the token. */
 import { describe, expect, it } from 'vitest';
-import { redirectTarget, retryAfterMs } from '../../../src/model/hub/client.ts';
+import { redirectTarget, retryAfterMs } from '../../../src/model/hub/http-client.ts';
 import { HubFault } from '../../../src/model/hub/fault.ts';
 import { pullModel } from '../../../src/model/hub/pull.ts';
 import { requireRepository } from '../../../src/model/hub/repository.ts';
