@@ -2,10 +2,22 @@
 const protocol = 'executor/protocol.ts';
 const mayImport = {
   'main.ts': ['cli', 'config'],
-  cli: ['server.ts', 'engine.ts', 'compare.ts', 'model', 'config'],
+  cli: [
+    'server.ts',
+    'engine.ts',
+    'compare.ts',
+    'verify',
+    'model',
+    'cuda',
+    'device/inventory',
+    'device/choice.ts',
+    'config',
+  ],
   'server.ts': ['engine.ts', 'http', 'stdio', 'rpc', 'schedule', 'device', 'config'],
-  'engine.ts': ['proof.ts', 'task', 'tokenize', 'model', 'device', 'config', protocol],
-  'compare.ts': ['task', 'tokenize', 'model', 'device', 'tensor', protocol],
+  engine: ['proof.ts', 'task', 'tokenize', 'model', 'device', 'config', 'cuda', protocol],
+  'compare.ts': ['verify', 'tokenize', 'model', protocol],
+  // The plain forms of the kernels say what a head should give.
+  verify: ['task', 'tokenize', 'model', 'kernels', 'device', 'tensor', protocol],
   'proof.ts': ['task', 'tokenize', 'model', 'device', 'tensor', protocol],
   http: ['rpc'],
   stdio: ['rpc'],
@@ -14,12 +26,15 @@ const mayImport = {
   task: ['tokenize', 'schedule', 'model', 'tensor', protocol],
   tokenize: [],
   schedule: ['device', 'tensor', protocol],
-  device: [protocol],
+  device: [protocol, 'executor/probe-protocol.ts'],
   executor: ['tensor'],
   model: ['kernels', protocol],
+  // The downloader was made for models and fetches anything.
+  cuda: ['model/hub', 'model/json-file.ts'],
   kernels: [],
   tensor: [],
-  config: [],
+  // The settings know what a device may be called.
+  config: ['device/wanted.ts'],
   telemetry: [],
   'errors.ts': [],
   'clock.ts': [],
@@ -34,6 +49,8 @@ const homes = {
   'onnxruntime-node': '^src/executor/',
   '@anush008/tokenizers': '^src/tokenize/',
   '@huggingface/tokenizers': '^src/tokenize/',
+  // It maps the inference engine into its process.
+  '@huggingface/transformers': '^src/verify/transformers-js-child\\.ts$',
   pino: '^src/telemetry',
   'prom-client': '^src/telemetry',
   commander: '^src/(main\\.ts$|cli/)',

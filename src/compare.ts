@@ -1,31 +1,21 @@
 /** Owns the measuring of a model's int8 form against its float32 form on this machine. */
 import { stat } from 'node:fs/promises';
-import { systemClock } from './clock.ts';
-import { forkExecutor } from './device/channel.ts';
-import { openConversation, type Conversation } from './device/conversation.ts';
-import { defaultDeviceLimits } from './device/limits.ts';
 import { ConfigurationError } from './errors.ts';
-import type { Head, ModelLoad, RunItem, RunRow } from './executor/protocol.ts';
+import type { Head, ModelLoad, RunItem } from './executor/protocol.ts';
 import { quantizedManifest } from './model/convert/quantized-manifest.ts';
 import { sampleTexts } from './model/convert/sample-texts.ts';
+import type { GraphHead } from './model/head-source.ts';
 import type { ModelManifest } from './model/manifest.ts';
 import { prepareModels, prepareQuantized } from './model/prepare.ts';
 import { readModelFolder } from './model/read-folder.ts';
 import type { FolderOptions } from './model/read-folder.ts';
 import type { ModelUse } from './model/role.ts';
-import { toRunItem } from './task/run-texts.ts';
-import { cosine, sparseCosine } from './tensor/cosine.ts';
 import { loadTokenizer } from './tokenize/load.ts';
-
-/** How alike the values of two forms are. */
-export interface Likeness {
-  /** What was compared: cosines of vectors, or the differences of logits, where the least is the largest difference. */
-  readonly measure: 'cosine' | 'difference';
-  readonly head: Head;
-  readonly worst: number;
-  readonly mean: number;
-  readonly texts: number;
-}
+import { withExecutor } from './verify/executor-run.ts';
+import type { Pass } from './verify/executor-run.ts';
+import { compareRows } from './verify/likeness.ts';
+import type { Likeness } from './verify/likeness.ts';
+import { samplesOf } from './verify/samples.ts';
 
 /** What quantising a model gave. */
 export interface QuantizeReport {
@@ -39,7 +29,7 @@ export interface QuantizeReport {
 }
 
 /** Uses that a model may have, with the head that shows its values. */
-const candidates: readonly { readonly use: ModelUse; readonly head: Exclude<Head, 'maxSim'> }[] = [
+const candidates: readonly { readonly use: ModelUse; readonly head: GraphHead }[] = [
   { use: 'embed', head: 'dense' },
   { use: 'sparseEmbed', head: 'sparse' },
   { use: 'rerank', head: 'logit' },
@@ -48,7 +38,7 @@ const candidates: readonly { readonly use: ModelUse; readonly head: Exclude<Head
 
 interface Comparable {
   readonly manifest: ModelManifest;
-  readonly head: Exclude<Head, 'maxSim'>;
+  readonly head: GraphHead;
 }
 
 /** The model in float32, for the first use that it has. */
@@ -68,57 +58,15 @@ async function readFloat32(folder: string, options: FolderOptions): Promise<Comp
 async function itemsOf({ manifest, head }: Comparable): Promise<RunItem[]> {
   const { folder: modelFolder, maxTokens } = manifest;
   const tokenizer = await loadTokenizer({ modelFolder, maxTokens, warn: () => undefined });
-  if (head !== 'logit') return (await tokenizer.tokenize(sampleTexts)).map((text) => toRunItem(text, null));
-  const [query = '', ...passages] = sampleTexts;
-  return (await tokenizer.tokenizePairs(query, passages)).map((text) => toRunItem(text, null));
+  return (await samplesOf(manifest, tokenizer, head, sampleTexts)).map(({ item }) => item);
 }
 
-interface Measured {
-  readonly rows: readonly RunRow[];
-  /** @unit ms */
-  readonly computeMs: number;
-}
-
-/** Runs every item alone, once to warm up and once for the clock. */
-async function measure(conversation: Conversation, load: ModelLoad, head: Head, items: RunItem[]): Promise<Measured> {
-  await conversation.load([load], 1);
-  const rows: RunRow[] = [];
-  let computeMs = 0;
-  for (const isTimed of [false, true]) {
-    for (const item of items) {
-      const result = await conversation.run({ modelId: load.modelId, head, items: [item], queryRows: null });
-      if (!isTimed) continue;
-      rows.push(...result.rows);
-      computeMs += result.computeMs;
-    }
-  }
-  return { rows, computeMs };
-}
-
-async function measureIn(entry: string, load: ModelLoad, head: Head, items: RunItem[]): Promise<Measured> {
-  const channel = forkExecutor(entry)('quantize');
-  const limits = defaultDeviceLimits;
-  const conversation = openConversation({ channel, clock: systemClock, limits, onGone: () => undefined });
-  try {
-    return await measure(conversation, load, head, items);
-  } finally {
-    conversation.end('the measurement is over');
-  }
-}
-
-function likenessOf(one: RunRow, other: RunRow, head: Head): number {
-  if (head === 'logit') return Math.abs((one.values[0] ?? NaN) - (other.values[0] ?? NaN));
-  if (one.indices === null || other.indices === null) return cosine(one.values, other.values);
-  return sparseCosine({ indices: one.indices, values: one.values }, { indices: other.indices, values: other.values });
-}
-
-function compareRows(fp32: readonly RunRow[], int8: readonly RunRow[], head: Head): Likeness {
-  const values = fp32.map((row, index) => likenessOf(row, int8[index] ?? row, head));
-  const measureName = head === 'logit' ? 'difference' : 'cosine';
-  const worst = measureName === 'difference' ? Math.max(...values) : Math.min(...values);
-  const mean = values.reduce((sum, value) => sum + value, 0) / values.length;
-  return { measure: measureName, head, worst, mean, texts: values.length };
-}
+/** A pass for the clock, after one to warm up. */
+const measure = (entry: string, load: ModelLoad, head: Head, items: readonly RunItem[]): Promise<Pass> =>
+  withExecutor(entry, load, async (runAlone) => {
+    await runAlone(head, items);
+    return runAlone(head, items);
+  });
 
 /**
  * Makes the int8 form of the model in `folder`, unless it is in the cache, and measures it against float32.
@@ -136,8 +84,8 @@ export async function quantizeAndCompare(
   const [fp32Load, int8Load] = await prepareModels([manifest, quantized], cacheDir);
   if (fp32Load === undefined || int8Load === undefined) throw new Error('a model was not prepared');
   const items = await itemsOf({ manifest, head });
-  const fp32 = await measureIn(executorEntry, fp32Load, head, items);
-  const int8 = await measureIn(executorEntry, int8Load, head, items);
+  const fp32 = await measure(executorEntry, fp32Load, head, items);
+  const int8 = await measure(executorEntry, int8Load, head, items);
   const sizeOf = async (load: ModelLoad): Promise<number> => (await stat(load.graphPath)).size;
   return {
     path,

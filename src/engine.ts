@@ -1,27 +1,46 @@
-/** Owns opening the models: folders to tasks, loads and proofs, everything a server needs to start executors. */
+/** Owns opening the models: settings to devices, to tasks, to everything a server needs to start executors. */
+import { systemClock } from './clock.ts';
 import { environment } from './config/environment.ts';
 import { readHubSettings } from './config/hub.ts';
 import type { Settings } from './config/settings.ts';
-import { forkExecutor, type LaunchExecutor } from './device/channel.ts';
+import { cudaLibraryEnvironment } from './cuda/library-environment.ts';
+import { usableCores } from './device/cpu.ts';
+import type { LaunchExecutor } from './device/channel.ts';
+import type { Refusal } from './device/choice.ts';
+import { cpuResult } from './device/inventory/cpu.ts';
+import { findDevices, type FindOptions, type FoundDevice } from './device/inventory/find.ts';
+import { thisMachine } from './device/inventory/machine.ts';
+import { defaultDeviceLimits } from './device/limits.ts';
 import type { ProofRun } from './device/proof.ts';
+import { parseWanted } from './device/wanted.ts';
+import type { OpenedGroup, OpeningParts } from './engine/group.ts';
+import { groupUses, type DeviceGroup } from './engine/groups.ts';
+import { serveTasks } from './engine/tasks.ts';
+import { tryGroup } from './engine/try-group.ts';
+import { refuseWishes, usesOf, wishesOf, type Wishes } from './engine/wishes.ts';
 import { ConfigurationError } from './errors.ts';
-import type { ModelLoad } from './executor/protocol.ts';
+import type { ModelLoad, ProviderChoice, ProviderName } from './executor/protocol.ts';
 import { bundledModelsDir } from './model/bundled.ts';
 import { describeConversion } from './model/conversion-text.ts';
 import { precisionLabel } from './model/convert/steps.ts';
-import { thisCpu, type DeviceAbilities } from './model/graph-variant.ts';
-import { identityOf, type ModelManifest } from './model/manifest.ts';
-import { prepareModels } from './model/prepare.ts';
-import { resolveModels, type LocateModel, type ServedModels } from './model/registry.ts';
-import { proofRunsOf } from './proof.ts';
-import type { Reranker, ServedModel, ServedTasks } from './task/context.ts';
-import { openServedModel } from './task/served-model.ts';
-import { loadTokenizer } from './tokenize/load.ts';
-import type { TextTokenizer } from './tokenize/tokenizer.ts';
+import type { DeviceAbilities } from './model/graph-variant.ts';
+import type { ModelManifest } from './model/manifest.ts';
+import type { LocateModel } from './model/registry.ts';
+import type { ServedTasks } from './task/context.ts';
 
-/** What runs the models; tests bring one of their own. */
-export interface Engine {
-  readonly tasks: ServedTasks;
+/** One device, and how its executors are told to use it. */
+export interface EngineDevice {
+  /** Such as `cuda:0`. */
+  readonly id: string;
+  readonly name: string;
+  readonly provider: ProviderChoice;
+}
+
+/** Models, and the devices that all run all of them. */
+export interface EngineGroup {
+  readonly devices: readonly EngineDevice[];
+  /** Capabilities that these models are for. */
+  readonly serves: readonly string[];
   readonly loads: readonly ModelLoad[];
   readonly proofRuns: readonly ProofRun[];
   readonly launch: LaunchExecutor;
@@ -29,43 +48,117 @@ export interface Engine {
   readonly precision: string;
 }
 
+/** What runs the models; tests bring one of their own. */
+export interface Engine {
+  readonly tasks: ServedTasks;
+  readonly groups: readonly EngineGroup[];
+  /** Devices that were considered and not taken. */
+  readonly refused: readonly Refusal[];
+}
+
 /** What is told while models are opened. */
-export interface EngineLog {
-  info(facts: object, message: string): void;
-  warn(message: string): void;
+export type EngineLog = OpeningParts['log'];
+
+/** Compiled entries of the processes that run models, and that try devices. */
+export interface ProcessEntries {
+  readonly executor: string;
+  readonly probe: string;
 }
 
 /**
- * Opens every configured model, without running one yet.
+ * Opens every configured model for the devices that will run it. On the CPU nothing runs yet; a GPU is taken only after
+ * the models have proved themselves on it.
  * @throws ConfigurationError that names every problem
  */
-export async function openEngine(settings: Settings, executorEntry: string, log: EngineLog): Promise<Engine> {
-  const device = thisCpu;
-  const models = await resolveModels(
-    { ...settings, modelsDir: settings.modelsDir ?? bundledModelsDir },
-    locateWith(settings, device, log),
-    device,
-  );
-  // Before anything is prepared: a conversion is why a first start takes its time.
-  for (const model of models.all) log.info(factsOf(model), 'serving a model');
-  const loads = await prepareModels(models.all, settings.cacheDir, device);
-  const warn = (message: string): void => {
-    log.warn(message);
-  };
-  const tokenizers = new Map<string, TextTokenizer>();
-  const proofRuns: ProofRun[] = [];
-  for (const model of models.all) {
-    const tokenizer = await loadTokenizer({ modelFolder: model.folder, maxTokens: model.maxTokens, warn });
-    tokenizers.set(model.modelId, tokenizer);
-    proofRuns.push(...(await proofRunsOf(model, tokenizer)));
+export async function openEngine(settings: Settings, entries: ProcessEntries, log: EngineLog): Promise<Engine> {
+  const wishes = wishesOf(settings);
+  const options = findOptionsOf(settings, entries);
+  const given: { provider: ProviderName; reason: string }[] = [];
+  for (;;) {
+    const found = await findDevices(wishes, { ...options, excluded: given });
+    refuseWishes(found.problems);
+    const opened = await openGroups(groupUses(usesOf(settings), found.devices), wishes, { settings, entries, log });
+    if (!('excluded' in opened)) {
+      for (const refusal of found.refused) log.info(refusal, 'a device is not used');
+      for (const { models } of opened.groups)
+        for (const model of models.all) log.info(factsOf(model), 'serving a model');
+      return { tasks: await serveTasks(opened.groups), groups: opened.groups.map(engineGroup), refused: found.refused };
+    }
+    // At most once for each provider: what is excluded is not found again.
+    given.push(opened.excluded);
   }
+}
+
+interface EngineParts {
+  readonly settings: Settings;
+  readonly entries: ProcessEntries;
+  readonly log: EngineLog;
+}
+
+/** Every group on its devices, or the provider that `auto` has to do without. */
+async function openGroups(
+  groups: readonly DeviceGroup[],
+  wishes: Wishes,
+  { settings, entries, log }: EngineParts,
+): Promise<{ groups: OpenedGroup[] } | { excluded: { provider: ProviderName; reason: string } }> {
+  const { runTimeoutMs, loadTimeoutMs } = settings;
+  const opened: OpenedGroup[] = [];
+  for (const group of groups) {
+    const isFree = group.uses.every((use) => isAuto(wishes[use]));
+    const trial = await tryGroup(group, {
+      settings: { ...settings, modelsDir: settings.modelsDir ?? bundledModelsDir },
+      executorEntry: entries.executor,
+      locateFor: (abilities) => locateWith(settings, abilities, log),
+      log,
+      takenIds: new Set(opened.flatMap(({ models }) => models.all.map(({ modelId }) => modelId))),
+      clock: systemClock,
+      limits: { ...defaultDeviceLimits, runTimeoutMs, loadTimeoutMs },
+      cpu: isFree ? cpuDevice() : null,
+      cores: usableCores(),
+    });
+    if (trial.isTaken) {
+      opened.push(trial.opened);
+      continue;
+    }
+    const [first] = group.devices;
+    const provider = first?.candidate.provider ?? 'cpu';
+    if (!isFree) throw new ConfigurationError([`device: ${provider} cannot be used: ${trial.reason}`]);
+    log.warn(`${provider} is not used: ${trial.reason}`);
+    return { excluded: { provider, reason: trial.reason } };
+  }
+  return { groups: opened };
+}
+
+function findOptionsOf({ cacheDir }: Settings, { probe }: ProcessEntries): FindOptions {
+  const cuda = cudaLibraryEnvironment(cacheDir, environment['LD_LIBRARY_PATH'])?.env;
   return {
-    tasks: await serveTasks(models, tokenizers),
-    loads,
-    proofRuns,
-    launch: forkExecutor(executorEntry),
-    precision: [...new Set(models.all.map((model) => model.precision))].join('+'),
+    machine: thisMachine(environment),
+    probeEntry: probe,
+    environmentFor: ({ provider }) => (provider === 'cuda' ? { ...cuda } : {}),
   };
+}
+
+const isAuto = (wanted: readonly string[]): boolean => {
+  const parsed = parseWanted(wanted);
+  return 'kind' in parsed && parsed.kind === 'auto';
+};
+
+/** The CPU as a device, to compare others with. */
+function cpuDevice(): FoundDevice | null {
+  const { candidate, verdict } = cpuResult(thisMachine(environment));
+  return verdict.isUsable ? { candidate, verdict, environment: {} } : null;
+}
+
+const engineDevice = ({ candidate: { id, name, provider, index } }: FoundDevice): EngineDevice => ({
+  id,
+  name,
+  provider: { name: provider, deviceIndex: index },
+});
+
+function engineGroup({ devices, uses, loads, proofRuns, launch, precision }: OpenedGroup): EngineGroup {
+  // Multi-vector models rank as well.
+  const serves = new Set<string>(uses.includes('multiVector') ? [...uses, 'rerank'] : uses);
+  return { devices: devices.map(engineDevice), serves: [...serves], loads, proofRuns, launch, precision };
 }
 
 /** What the log says of a model. */
@@ -94,41 +187,4 @@ function locateWith({ offline, precision }: Settings, device: DeviceAbilities, l
     });
     return (await locator)(setting);
   };
-}
-
-async function serveTasks(models: ServedModels, tokenizers: ReadonlyMap<string, TextTokenizer>): Promise<ServedTasks> {
-  const serve = (
-    manifests: readonly ModelManifest[],
-    pooling: (model: ModelManifest) => string,
-  ): Promise<ServedModel[]> =>
-    Promise.all(
-      manifests.map(async (manifest) => {
-        const tokenizer = tokenizers.get(manifest.modelId);
-        if (tokenizer === undefined) throw new Error(`no tokenizer was loaded for ${manifest.modelId}`);
-        return openServedModel(manifest, tokenizer, identityOf(manifest, pooling(manifest)));
-      }),
-    );
-  const multiVector = await serve(models.multiVector, () => 'tokens');
-  const rankers = await serve(models.rerank, ({ yesNo }) => (yesNo === null ? 'logit' : 'yes-no'));
-  const isGenerative = ({ manifest }: ServedModel): boolean => manifest.yesNo !== null;
-  const by = (method: Reranker['method'], served: readonly ServedModel[]): Reranker[] =>
-    served.map((model) => ({ method, served: model }));
-  return {
-    embed: await serve(models.embed, poolingOf),
-    sparseEmbed: await serve(models.sparseEmbed, ({ sparse }) => (sparse?.form === 'tokens' ? 'lexical' : 'splade')),
-    multiVector,
-    rerankers: [
-      ...by(
-        'cross-encoder',
-        rankers.filter((model) => !isGenerative(model)),
-      ),
-      ...by('llm', rankers.filter(isGenerative)),
-      ...by('colbert', multiVector),
-    ],
-  };
-}
-
-function poolingOf(model: ModelManifest): string {
-  if (model.pooling === null) throw new ConfigurationError([`${model.modelId} has no pooling and cannot serve embed`]);
-  return model.pooling;
 }

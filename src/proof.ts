@@ -1,8 +1,9 @@
 /** Owns what a model must show on a device before it serves there. */
 import type { ProofRun } from './device/proof.ts';
 import type { Head, RunBatch, RunItem, RunRow } from './executor/protocol.ts';
-import type { ModelManifest, Precision, SelfCheck } from './model/manifest.ts';
+import { loadIdOf, type ModelManifest, type Precision, type SelfCheck } from './model/manifest.ts';
 import { toRunItem } from './task/run-texts.ts';
+import { textFormOf } from './task/text-form.ts';
 import { cosine, sparseCosine } from './tensor/cosine.ts';
 import { allFinite } from './tensor/finite.ts';
 import type { TextTokenizer } from './tokenize/tokenizer.ts';
@@ -32,20 +33,20 @@ export async function proofRunsOf(model: ModelManifest, tokenizer: TextTokenizer
 
 /** Passages in the form that a head takes. */
 async function probeItems(
-  { yesNo }: ModelManifest,
+  manifest: ModelManifest,
   head: Head,
   tokenizer: TextTokenizer,
   passages: readonly string[],
 ): Promise<RunItem[]> {
   const texts =
     head === 'logit'
-      ? await tokenizer.tokenizePairs(probeQuery, passages, undefined, yesNo ?? undefined)
-      : await tokenizer.tokenize(passages);
+      ? await tokenizer.tokenizePairs(probeQuery, passages, undefined, manifest.yesNo ?? undefined)
+      : await tokenizer.tokenize(passages, undefined, textFormOf({ manifest, tokenizer }, head, 'document'));
   return texts.map((text) => toRunItem(text, null));
 }
 
 const batchOf = (model: ModelManifest, head: Head, items: readonly RunItem[]): RunBatch => ({
-  modelId: model.modelId,
+  modelId: loadIdOf(model),
   head,
   items,
   queryRows: head === 'maxSim' ? unitRow(model.rowDimension) : null,

@@ -1,10 +1,13 @@
 /** Owns the composition: the only file that constructs the parts of a running service and wires them. */
 import { systemClock, type Clock } from './clock.ts';
 import type { Settings } from './config/settings.ts';
-import { cpuName, usableCores } from './device/cpu.ts';
+import { usableCores } from './device/cpu.ts';
+import { createDeviceFleet, type DeviceFleet } from './device/fleet.ts';
 import { defaultDeviceLimits } from './device/limits.ts';
-import { createDeviceManager, type DeviceManager } from './device/manager.ts';
-import { placeOnCpu } from './device/placement.ts';
+import { createDeviceManager } from './device/manager.ts';
+import { residentBytesOf } from './device/memory.ts';
+import { batchLimitsOf, placeExecutors } from './device/placement.ts';
+import type { DeviceObserver } from './device/supervisor.ts';
 import type { Engine } from './engine.ts';
 import { isLoopbackHost } from './config/load.ts';
 import { createHttpApp } from './http/app.ts';
@@ -21,9 +24,6 @@ import { createScheduler, type Scheduler } from './schedule/scheduler.ts';
 import type { Log } from './telemetry/log.ts';
 import { createMetrics, type Metrics } from './telemetry/metrics.ts';
 
-/** Most executors where the cores decide; each holds a copy of the models. */
-const maxAutomaticExecutors = 16;
-
 /** What a service is made from. */
 export interface ServiceParts {
   readonly settings: Settings;
@@ -38,7 +38,7 @@ export interface ServiceParts {
 export interface Service {
   readonly frames: FrameService;
   readonly sessions: SessionStore;
-  readonly devices: DeviceManager;
+  readonly devices: DeviceFleet;
   readonly scheduler: Scheduler;
   readonly metrics: Metrics;
   /** True once `beginDrain` was called. */
@@ -155,43 +155,47 @@ export function openStdio(
   return serveStdio({ ...streams, service: service.frames, sessions: service.sessions, clock, limits, log });
 }
 
-function createDevices(
-  settings: Settings,
-  engine: Engine,
-  parts: { clock: Clock; random: () => number; log: Log; metrics: Metrics; isDraining: () => boolean },
-): DeviceManager {
-  const { clock, random, log, metrics, isDraining } = parts;
-  const placement = placeOnCpu(usableCores(), { executors: settings.executors, maxExecutors: maxAutomaticExecutors });
-  log.info(placement, 'placing the models on the CPU');
-  const { runTimeoutMs, loadTimeoutMs, reproveIdleMs } = settings;
-  const { embed, sparseEmbed, multiVector, rerankers: rerank } = engine.tasks;
-  const serves = Object.entries({ embed, sparseEmbed, multiVector, rerank });
-  return createDeviceManager({
-    deviceId: 'cpu:0',
-    deviceName: cpuName(),
-    precision: engine.precision,
-    serves: serves.flatMap(([capability, models]) => (models.length === 0 ? [] : [capability])),
-    ...placement,
-    launch: engine.launch,
-    models: engine.loads,
-    proofRuns: engine.proofRuns,
-    clock,
-    random,
-    limits: { ...defaultDeviceLimits, runTimeoutMs, loadTimeoutMs, reproveIdleMs },
-    observer: {
-      onMoved(executorId, from, to) {
-        log.debug({ executorId, from, to }, 'executor state');
-      },
-      onProved(executorId, pid, loadMs, proofMs) {
-        const times = { loadMs: Math.round(loadMs), proofMs: Math.round(proofMs) };
-        log.info({ executorId, pid, ...times }, 'an executor has proved itself');
-      },
-      onDied(executorId, reason, restartInMs) {
-        if (restartInMs !== null) metrics.executorRestarts.inc();
-        log[isDraining() ? 'info' : 'warn']({ executorId, reason, restartInMs }, 'an executor is gone');
-      },
+interface DeviceParts {
+  readonly clock: Clock;
+  readonly random: () => number;
+  readonly log: Log;
+  readonly metrics: Metrics;
+  readonly isDraining: () => boolean;
+}
+
+function createDevices(settings: Settings, engine: Engine, parts: DeviceParts): DeviceFleet {
+  const { clock, random } = parts;
+  const { runTimeoutMs, loadTimeoutMs, reproveIdleMs, maxExecutorBytes } = settings;
+  const limits = { ...defaultDeviceLimits, runTimeoutMs, loadTimeoutMs, reproveIdleMs, maxExecutorBytes };
+  const shared = { clock, random, limits, residentBytesOf, observer: deviceObserver(parts) };
+  return createDeviceFleet(
+    engine.groups.flatMap(({ devices, serves, precision, loads, proofRuns, launch }) =>
+      devices.map(({ id, name, provider }) => {
+        const placement = placeExecutors(provider.name, usableCores(), settings);
+        parts.log.info({ device: id, serves, precision, ...placement }, 'placing models on a device');
+        const device = { deviceId: id, deviceName: name, provider, serves, precision, ...placement };
+        const work = { launch, models: loads, proofRuns, batchLimits: batchLimitsOf(provider.name, settings) };
+        const modelIds = new Set(loads.map(({ modelId }) => modelId));
+        return { device: createDeviceManager({ ...shared, ...device, ...work }), modelIds };
+      }),
+    ),
+  );
+}
+
+function deviceObserver({ log, metrics, isDraining }: DeviceParts): DeviceObserver {
+  return {
+    onMoved(executorId, from, to) {
+      log.debug({ executorId, from, to }, 'executor state');
     },
-  });
+    onProved(executorId, pid, loadMs, proofMs) {
+      const times = { loadMs: Math.round(loadMs), proofMs: Math.round(proofMs) };
+      log.info({ executorId, pid, ...times }, 'an executor has proved itself');
+    },
+    onDied(executorId, reason, restartInMs) {
+      if (restartInMs !== null) metrics.executorRestarts.inc();
+      log[isDraining() ? 'info' : 'warn']({ executorId, reason, restartInMs }, 'an executor is gone');
+    },
+  };
 }
 
 function observeCall(record: CallRecord, metrics: Metrics, log: Log): void {

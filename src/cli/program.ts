@@ -2,8 +2,11 @@
 import { Command, Option } from 'commander';
 import { flagOf } from '../config/names.ts';
 import { describeSettings } from '../config/describe.ts';
+import { addDevicesCommand } from './devices.ts';
+import { addInstallCudaCommand } from './install-cuda.ts';
 import { addModelCommands } from './models.ts';
 import { addQuantizeCommand } from './quantize.ts';
+import { addVerifyCommand } from './verify.ts';
 
 /** What a repeated flag said before, and what it says now. */
 const append = (value: string, previous: readonly string[] | undefined): string[] => [...(previous ?? []), value];
@@ -37,5 +40,11 @@ export function createProgram(version: string): Command {
   }
   addModelCommands(program);
   addQuantizeCommand(program);
+  addVerifyCommand(program);
+  addDevicesCommand(program);
+  addInstallCudaCommand(
+    program.commands.find((known) => known.name() === 'devices') ??
+      program.command('devices').description('say what this machine can run models on'),
+  );
   return program;
 }

@@ -12,8 +12,11 @@ import { localModelProblems } from '../model/registry.ts';
 import { createService, openHttp, openStdio, type Service, type ServiceParts } from '../server.ts';
 import { createLog } from '../telemetry/log.ts';
 
-/** Compiled entry of an executor process. */
-const executorEntry = fileURLToPath(new URL('../executor/main.js', import.meta.url));
+/** Compiled entries of the processes that run models and try devices. */
+const entries = {
+  executor: fileURLToPath(new URL('../executor/main.js', import.meta.url)),
+  probe: fileURLToPath(new URL('../executor/probe.js', import.meta.url)),
+};
 
 /** Time beyond the drain bound after which the process ends whatever is left. @unit ms */
 const exitMarginMs = 10_000;
@@ -42,7 +45,7 @@ export async function serve(
   if (settings.stdio) globalThis.console = new Console(process.stderr);
   const log = createLog(settings.logLevel);
   for (const warning of warnings) log.warn(warning);
-  const engine = await openEngine(settings, executorEntry, log);
+  const engine = await openEngine(settings, entries, log);
   if (prepareOnly === true) return;
   const parts: ServiceParts = { settings, engine, log, server: { name: 'trivec', version } };
   await run(createService(parts), parts);
@@ -60,13 +63,14 @@ async function run(service: Service, parts: ServiceParts): Promise<void> {
   });
   const { failures } = await service.devices.start();
   if (service.isDraining()) return;
-  for (const failure of failures) log.error(failure);
-  if (!service.devices.canServeLater()) {
-    process.exitCode = 1;
+  if (service.devices.lostModels().length > 0) {
+    closing.uninstall();
     await transport.end();
     await service.devices.stop();
-    throw new Error(`no executor could be started: ${failures.join(' ')}`);
+    // What never ran is a fault of the configuration; executors of one device tell the same one.
+    throw new ConfigurationError([...new Set(failures.map(({ deviceId, reason }) => `${deviceId}: ${reason}`))]);
   }
+  for (const failure of failures) log.error(failure, 'an executor could not be started');
   keepHeapSmall();
   process.stderr.write(`trivec listening on ${transport.address}\n`);
   await transport.finished;

@@ -2,6 +2,7 @@
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { z } from 'zod';
+import { parseWanted } from '../device/wanted.ts';
 import { environment } from './environment.ts';
 import { isHubOffline } from './hub.ts';
 
@@ -60,6 +61,16 @@ const models = () =>
       text().refine((name) => name !== noModels, 'none stands alone'),
       listError,
     ),
+  );
+
+/** Devices by the grammar of `--device`; whether they exist shows at the start. */
+const devices = () =>
+  z.preprocess(
+    partsOf,
+    z.array(z.string({ error: 'must be a text' }), listError).superRefine((texts, context) => {
+      const parsed = parseWanted(texts);
+      if ('problem' in parsed) context.addIssue({ code: 'custom', message: parsed.problem });
+    }),
   );
 
 const originPattern = /^https?:\/\/[^\s/?#@,]+$/;
@@ -132,18 +143,45 @@ export const settingsSchema = z.strictObject({
       defaultText: '`HF_HUB_OFFLINE`, else false',
     },
   ),
-  device: setting('device', z.enum(['auto', 'cpu']).default('auto'), {
-    description: 'Where models run.',
+  device: setting('device', devices().default(['auto']), {
+    description:
+      'Where models run: auto, cpu, webgpu, cuda, or devices such as cuda:0,cuda:1; auto takes CUDA, else WebGPU, ' +
+      'where it is faster than the CPU. `trivec devices` lists what there is.',
+  }),
+  embedDevice: setting('embedDevice', devices().nullable().default(null), {
+    description: 'The same for the models of `--embed-model`; unset, as `--device`.',
+  }),
+  sparseDevice: setting('sparseDevice', devices().nullable().default(null), {
+    description: 'The same for the models of `--sparse-model`; unset, as `--device`.',
+  }),
+  multiDevice: setting('multiDevice', devices().nullable().default(null), {
+    description: 'The same for the models of `--multi-model`; unset, as `--device`.',
+  }),
+  rerankDevice: setting('rerankDevice', devices().nullable().default(null), {
+    description: 'The same for the models of `--rerank-model`; unset, as `--device`.',
   }),
   executors: setting('executors', count(0, 256).default(0), {
-    description: 'Executor processes, one thread each; 0 is one per core the process may use.',
+    description: 'Executor processes on the CPU, one thread each; 0 is one per core the process may use.',
+  }),
+  gpuExecutors: setting('gpuExecutors', count(1, 16).default(1), {
+    description: 'Executor processes on each GPU; a second one keeps it busy with small models, and loads them again.',
+  }),
+  maxExecutorBytes: setting('maxExecutorBytes', count(0, Number.MAX_SAFE_INTEGER).default(0), {
+    description:
+      'Memory in bytes above which an executor is replaced between two runs; 0 is twice what its models need, and 512 MiB.',
   }),
   maxBatchTokens: setting('maxBatchTokens', count(1, 1_048_576).default(256), {
     description:
-      'Tokens that go to an executor at a time; more is a little faster in bulk, less answers queries sooner.',
+      'Tokens that go to an executor on the CPU at a time; more is a little faster in bulk, less answers queries sooner.',
   }),
   maxBatchItems: setting('maxBatchItems', count(1, 4096).default(16), {
-    description: 'Texts that go to an executor at a time.',
+    description: 'Texts that go to an executor on the CPU at a time.',
+  }),
+  maxGpuBatchTokens: setting('maxGpuBatchTokens', count(1, 1_048_576).default(16_384), {
+    description: 'The same for a GPU, in tokens; less where its memory does not suffice.',
+  }),
+  maxGpuBatchItems: setting('maxGpuBatchItems', count(1, 4096).default(128), {
+    description: 'The same for a GPU, in texts.',
   }),
   batchLimit: setting('batchLimit', count(1, 1_000_000).default(2048), {
     description: 'Most inputs in one call.',

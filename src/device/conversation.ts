@@ -1,6 +1,6 @@
 /** Owns the talk with one executor process: one question at a time, each bounded, nothing delivered after its end. */
 import type { Clock } from '../clock.ts';
-import type { ModelLoad, ParentMessage, RunBatch } from '../executor/protocol.ts';
+import type { ModelLoad, NodePlacement, ParentMessage, ProviderChoice, RunBatch } from '../executor/protocol.ts';
 import type { ExecutorChannel } from './channel.ts';
 import type { DeviceLimits } from './limits.ts';
 import { RunFailure } from './pool.ts';
@@ -8,15 +8,31 @@ import type { RunResult } from './pool.ts';
 import { readLoadReply, readRunReply } from './reply.ts';
 import type { CheckedReply, LoadReply, RunReply } from './reply.ts';
 
+/** What an executor says once its models are loaded. */
+export interface LoadAnswer {
+  /** What really took the models. */
+  readonly executionProvider: string;
+  /** @unit ms */
+  readonly loadMs: number;
+  /** One for each model. */
+  readonly placements: readonly NodePlacement[];
+}
+
+/** What a run gave, and the memory that the executor's process has after it. */
+export interface RunAnswer extends RunResult {
+  /** @unit bytes */
+  readonly residentBytes: number;
+}
+
 /** One executor process from its launch to its end. */
 export interface Conversation {
   /**
-   * Loads the models; gives the execution provider that took them, and the time it took.
+   * Loads the models on that provider and no other.
    * @throws Error with the executor's reason, RunFailure where it is gone
    */
-  load(models: readonly ModelLoad[], threads: number): Promise<{ executionProvider: string; loadMs: number }>;
-  /** @throws RunFailure */
-  run(batch: RunBatch): Promise<RunResult>;
+  load(models: readonly ModelLoad[], threads: number, provider: ProviderChoice): Promise<LoadAnswer>;
+  /** @throws RunFailure; where the device was lost the conversation is over */
+  run(batch: RunBatch): Promise<RunAnswer>;
   /** Asks the executor to end after what it is doing; it is killed where that takes longer than the bound. */
   stop(): void;
   /** Kills the executor; the open question fails, then `onGone` is called, both at most once. */
@@ -98,18 +114,25 @@ export function openConversation(options: ConversationOptions): Conversation {
   });
 
   return {
-    async load(models, threads) {
-      const reply = await ask<LoadReply>({ type: 'load', models, threads }, limits.loadTimeoutMs, readLoadReply);
+    async load(models, threads, provider) {
+      const question = { type: 'load', models, threads, provider } as const;
+      const reply = await ask<LoadReply>(question, limits.loadTimeoutMs, readLoadReply);
       if (reply.type === 'loadFailed') throw new Error(reply.reason);
-      return { executionProvider: reply.executionProvider, loadMs: reply.loadMs };
+      return { executionProvider: reply.executionProvider, loadMs: reply.loadMs, placements: reply.placements };
     },
     async run(batch) {
       const runId = ++lastRunId;
       const reply = await ask<RunReply>({ type: 'run', runId, batch }, limits.runTimeoutMs, (message) =>
         readRunReply(message, runId, batch),
       );
-      if (reply.type === 'runFailed') throw new RunFailure('runFailed', reply.reason);
-      return { rows: reply.rows, computeMs: reply.computeMs };
+      if (reply.type === 'result') {
+        return { rows: reply.rows, computeMs: reply.computeMs, residentBytes: reply.residentBytes };
+      }
+      if (reply.kind === 'deviceLost') {
+        close(`it lost its device: ${reply.reason}`, 'executorGone');
+        throw new RunFailure('executorGone', reply.reason);
+      }
+      throw new RunFailure(reply.kind === 'outOfMemory' ? 'outOfMemory' : 'runFailed', reply.reason);
     },
     stop() {
       if (goneReason !== null) return;

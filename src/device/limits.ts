@@ -18,6 +18,10 @@ export interface DeviceLimits {
   readonly restartMaxMs: number;
   /** An executor that was ready for so long starts again with the shortest pause. @unit ms */
   readonly stableAfterMs: number;
+  /** Memory above which an executor is replaced between two runs; 0: by what it needed to prove itself. @unit bytes */
+  readonly maxExecutorBytes: number;
+  /** How often a process's memory is looked at. @unit ms */
+  readonly memoryPollMs: number;
 }
 
 /** Bounds that suit models of a few hundred megabytes on a CPU. */
@@ -30,6 +34,8 @@ export const defaultDeviceLimits: DeviceLimits = {
   restartBaseMs: 250,
   restartMaxMs: 5_000,
   stableAfterMs: 10_000,
+  maxExecutorBytes: 0,
+  memoryPollMs: 1_000,
 };
 
 /**

@@ -1,4 +1,5 @@
 /** Owns the contract between the scheduler and the devices. */
+import type { BatchLimits } from './budget.ts';
 import type { RunBatch, RunRow } from '../executor/protocol.ts';
 
 /** Where an executor is in its life; only `ready` takes a batch. */
@@ -15,10 +16,13 @@ export interface RunResult {
   readonly computeMs: number;
 }
 
-/** Why a run gave nothing. `executorGone` and `timedOut` say nothing about the items, `runFailed` blames one of them. */
+/**
+ * Why a run gave nothing. `executorGone` and `timedOut` say nothing about the items, `runFailed` blames one of them,
+ * `outOfMemory` says that they were too much together.
+ */
 export class RunFailure extends Error {
   override readonly name = 'RunFailure';
-  readonly kind: 'runFailed' | 'executorGone' | 'timedOut';
+  readonly kind: 'runFailed' | 'outOfMemory' | 'executorGone' | 'timedOut';
 
   constructor(kind: RunFailure['kind'], reason: string) {
     super(reason);
@@ -30,6 +34,8 @@ export class RunFailure extends Error {
 export interface TakenExecutor {
   readonly executorId: string;
   readonly deviceId: string;
+  /** How large its batch may be. */
+  readonly batchLimits: BatchLimits;
   /**
    * Runs one batch and gives the executor back, whatever happens.
    * @throws RunFailure
@@ -55,14 +61,14 @@ export interface Readiness {
 
 /** What the scheduler and the service need of the devices. */
 export interface DevicePool {
-  /** Takes a ready executor (it becomes busy), or null when none is ready. */
-  take(): TakenExecutor | null;
-  /** Number of executors that are ready or busy: what work is spread over. */
-  activeCount(): number;
+  /** Takes the ready executor that would run this model soonest (it becomes busy), or null when none is ready. */
+  take(modelId: string): TakenExecutor | null;
+  /** Number of executors of this model, or of all, that are ready or busy: what work is spread over. */
+  activeCount(modelId?: string): number;
   /** Number of executors that `take` would give now. */
-  idleCount(): number;
-  /** False once no executor is alive or will ever be started again. */
-  canServeLater(): boolean;
+  idleCount(modelId: string): number;
+  /** False once no executor of this model is alive or will ever be started again. */
+  canServeLater(modelId: string): boolean;
   /** Calls `listener` whenever an executor has proved itself, and when `canServeLater` turns false. */
   onChange(listener: () => void): void;
   /** A run of this executor gave values that are not numbers; several in a row have it replaced. */

@@ -1,6 +1,6 @@
 /** Owns one executor slot: launches the executor, has it prove itself, hands it runs and replaces it when it fails. */
 import type { CancelTimer, Clock } from '../clock.ts';
-import type { ModelLoad, RunBatch } from '../executor/protocol.ts';
+import type { RunBatch } from '../executor/protocol.ts';
 import type { LaunchExecutor } from './channel.ts';
 import { openConversation } from './conversation.ts';
 import type { Conversation } from './conversation.ts';
@@ -8,9 +8,10 @@ import { nextExecutorState } from './executor-state.ts';
 import type { ExecutorEvent } from './executor-state.ts';
 import { restartDelayMs } from './limits.ts';
 import type { DeviceLimits } from './limits.ts';
+import { memoryMarks, showMegabytes, watchMemory, type MemoryMarks, type ReadResidentBytes } from './memory.ts';
 import { RunFailure } from './pool.ts';
 import type { ExecutorState, RunResult } from './pool.ts';
-import type { ProofRun } from './proof.ts';
+import { loadModels, prove, warmUpFailure, type WarmUpSettings } from './warm-up.ts';
 
 /** What the log and the metrics are told; each is called once for each event. */
 export interface DeviceObserver {
@@ -23,12 +24,10 @@ export interface DeviceObserver {
 }
 
 /** What every slot of a device shares. */
-export interface SlotSettings {
+export interface SlotSettings extends WarmUpSettings {
   readonly launch: LaunchExecutor;
-  readonly models: readonly ModelLoad[];
-  readonly proofRuns: readonly ProofRun[];
-  readonly threads: number;
   readonly clock: Clock;
+  readonly residentBytesOf: ReadResidentBytes;
   /** Uniform in [0, 1). */
   readonly random: () => number;
   readonly limits: DeviceLimits;
@@ -59,14 +58,23 @@ export interface Supervisor {
   executionProvider(): string | null;
 }
 
-/** A slot that has not been started. `onChange` is called when it has proved itself and when it is given up. */
-export function createSupervisor(executorId: string, settings: SlotSettings, onChange: () => void): Supervisor {
+/** What a slot tells its device, and asks it. */
+export interface SlotOwner {
+  /** The slot has proved itself, or is given up. */
+  onChange(): void;
+  /** Whether the device can do without the slot while it is replaced. */
+  canSpare(executorId: string): boolean;
+}
+
+/** A slot that has not been started. */
+export function createSupervisor(executorId: string, settings: SlotSettings, owner: SlotOwner): Supervisor {
   const { clock, limits, observer } = settings;
   let state: ExecutorState = 'dead';
   let current: Conversation | null = null;
   let provider: string | null = null;
   let reason: string | null = null;
-  let replacementReason: string | null = null;
+  /** Why it is being replaced; a planned one is no failure and comes back at once. */
+  let replacement: { readonly reason: string; readonly isPlanned: boolean } | null = null;
   let readySinceMs = 0;
   /** First ready of this life; null until then. */
   let provedAtMs: number | null = null;
@@ -75,7 +83,10 @@ export function createSupervisor(executorId: string, settings: SlotSettings, onC
   let consecutiveFailures = 0;
   let badResults = 0;
   let nextProof = 0;
+  let isDoubted = false;
+  let marks: MemoryMarks | null = null;
   let cancelTimer: CancelTimer = () => undefined;
+  let cancelWatch: CancelTimer = () => undefined;
   let settleStart: (failure: string | null) => void = () => undefined;
   let settleStop: () => void = () => undefined;
   let stopped: Promise<void> | null = null;
@@ -100,44 +111,55 @@ export function createSupervisor(executorId: string, settings: SlotSettings, onC
       current = life;
       void warmUp(life, channel.pid);
     } catch (error) {
-      becomeDead(`it could not be launched: ${messageOf(error)}`);
+      becomeDead(`it could not be launched: ${warmUpFailure(error)}`);
     }
   }
 
   async function warmUp(life: Conversation, pid: number | null): Promise<void> {
     const launchedAtMs = clock.nowMs();
     try {
-      const loaded = await life.load(settings.models, settings.threads);
+      const loaded = await loadModels(life, settings);
       if (state !== 'starting') return;
       provider = loaded.executionProvider;
       move('loaded');
       const loadedAtMs = clock.nowMs();
-      for (const proof of settings.proofRuns) await prove(life, proof);
+      let provedBytes = 0;
+      for (const proof of settings.proofRuns) provedBytes = (await prove(life, proof)).residentBytes;
       // A stop that came meanwhile has moved it on: ask again, the state may have changed while waiting.
       if ((state as ExecutorState) !== 'warming') return;
       provedAtMs = clock.nowMs();
       hasEverProved = true;
       reason = null;
+      marks = memoryMarks(provedBytes, limits.maxExecutorBytes);
+      watch(life, pid, marks.endBytes);
       observer.onProved(executorId, pid, loadedAtMs - launchedAtMs, provedAtMs - loadedAtMs);
       becomeReady('proved');
       settleStart(null);
-      onChange();
+      owner.onChange();
     } catch (error) {
-      life.end(messageOf(error));
+      life.end(warmUpFailure(error));
     }
   }
 
-  async function prove(life: Conversation, proof: ProofRun): Promise<void> {
-    const { rows } = await life.run(proof.batch);
-    const refusal = proof.judge(rows);
-    if (refusal !== null) throw new Error(refusal);
+  function watch(life: Conversation, pid: number | null, maxBytes: number): void {
+    cancelWatch = watchMemory({
+      clock,
+      pid,
+      read: settings.residentBytesOf,
+      intervalMs: limits.memoryPollMs,
+      maxBytes,
+      onOver: (bytes) => {
+        life.end(`its memory grew to ${showMegabytes(bytes)}, more than ${showMegabytes(maxBytes)}`);
+      },
+    });
   }
 
   function becomeReady(event: 'proved' | 'finished'): void {
     move(event);
     if (state !== 'ready') return;
     readySinceMs = clock.nowMs();
-    schedule(limits.reproveIdleMs, proveAgain);
+    // A run that failed may say something about the executor: it shows that it still can, before anything else.
+    schedule(isDoubted ? 0 : limits.reproveIdleMs, proveAgain);
   }
 
   function proveAgain(): void {
@@ -148,11 +170,12 @@ export function createSupervisor(executorId: string, settings: SlotSettings, onC
     prove(life, proof).then(
       () => {
         if (current !== life) return;
+        isDoubted = false;
         becomeReady('finished');
-        onChange();
+        owner.onChange();
       },
       (error: unknown) => {
-        life.end(messageOf(error));
+        life.end(warmUpFailure(error));
       },
     );
   }
@@ -160,10 +183,13 @@ export function createSupervisor(executorId: string, settings: SlotSettings, onC
   /** Called once for each life, after the open run has been failed. */
   function becomeDead(cause: string): void {
     current = null;
+    cancelWatch();
     move('died');
-    reason = replacementReason ?? cause;
-    replacementReason = null;
+    reason = replacement?.reason ?? cause;
+    const isPlanned = replacement?.isPlanned ?? false;
+    replacement = null;
     badResults = 0;
+    isDoubted = false;
     if (provedAtMs !== null && clock.nowMs() - provedAtMs >= limits.stableAfterMs) consecutiveFailures = 0;
     provedAtMs = null;
     if (stopped !== null || !hasEverProved) {
@@ -171,7 +197,7 @@ export function createSupervisor(executorId: string, settings: SlotSettings, onC
       giveUp(reason);
       return;
     }
-    const delayMs = restartDelayMs(consecutiveFailures++, limits, settings.random);
+    const delayMs = isPlanned ? 0 : restartDelayMs(consecutiveFailures++, limits, settings.random);
     observer.onDied(executorId, reason, delayMs);
     schedule(delayMs, launch);
   }
@@ -182,7 +208,7 @@ export function createSupervisor(executorId: string, settings: SlotSettings, onC
     cancelTimer();
     settleStart(failure);
     settleStop();
-    if (isNews) onChange();
+    if (isNews) owner.onChange();
   }
 
   function beginStop(): void {
@@ -196,12 +222,37 @@ export function createSupervisor(executorId: string, settings: SlotSettings, onC
   }
 
   async function runTaken(life: Conversation, batch: RunBatch): Promise<RunResult> {
+    let residentBytes = 0;
     try {
-      return await life.run(batch);
+      const answer = await life.run(batch);
+      residentBytes = answer.residentBytes;
+      return answer;
+    } catch (error) {
+      if (error instanceof RunFailure && error.kind === 'runFailed') isDoubted = true;
+      // What could not be allocated once may have left the engine's memory in any state.
+      if (error instanceof RunFailure && error.kind === 'outOfMemory')
+        life.end(`it ran out of memory: ${error.message}`);
+      throw error;
     } finally {
       // Nobody is told: who ran the batch handles its result first and then looks for more work by itself.
       if (current === life) becomeReady('finished');
+      if (state === 'ready') checkMemory(residentBytes);
     }
+  }
+
+  function checkMemory(residentBytes: number): void {
+    if (marks === null || residentBytes <= marks.recycleBytes || !owner.canSpare(executorId)) return;
+    const grown = `its memory grew to ${showMegabytes(residentBytes)}, its mark is ${showMegabytes(marks.recycleBytes)}`;
+    replace(grown, true);
+  }
+
+  /** Ends it after what it is doing, to be launched anew. */
+  function replace(why: string, isPlanned: boolean): void {
+    replacement = { reason: why, isPlanned };
+    reason = why;
+    cancelTimer();
+    move('drain');
+    current?.stop();
   }
 
   return {
@@ -235,11 +286,7 @@ export function createSupervisor(executorId: string, settings: SlotSettings, onC
       if (state !== 'ready' && state !== 'busy') return;
       badResults++;
       if (badResults < limits.maxConsecutiveBadResults) return;
-      replacementReason = `it gave values that are not finite in ${badResults} runs in a row`;
-      reason = replacementReason;
-      cancelTimer();
-      move('drain');
-      current?.stop();
+      replace(`it gave values that are not finite in ${badResults} runs in a row`, false);
     },
     reportGoodResult() {
       badResults = 0;
@@ -250,9 +297,4 @@ export function createSupervisor(executorId: string, settings: SlotSettings, onC
     downReason: () => reason,
     executionProvider: () => provider,
   };
-}
-
-function messageOf(error: unknown): string {
-  if (error instanceof RunFailure && error.kind === 'runFailed') return `its proof run failed: ${error.message}`;
-  return error instanceof Error ? error.message : String(error);
 }

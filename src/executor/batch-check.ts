@@ -37,11 +37,12 @@ function itemProblem(item: RunItem, model: ModelLoad, needsRows: boolean): strin
     if (item.typeIds.length !== tokens) return `${item.typeIds.length} segment ids for ${tokens} tokens`;
     if (!item.typeIds.every((id) => id <= 1)) return 'a segment id is neither 0 nor 1';
   }
-  if (item.keptRows !== null) {
-    if (!item.keptRows.every((row) => row >= 0 && row < tokens)) return 'a kept row is not a position of the text';
-    if (needsRows && item.keptRows.length === 0) return 'no kept row to compare with';
+  for (const { keptRows } of [item, ...(item.sharedHeads ?? [])]) {
+    if (keptRows?.every((row) => row >= 0 && row < tokens) === false) return 'a kept row is not a position of the text';
   }
-  return null;
+  if (needsRows && item.keptRows?.length === 0) return 'no kept row to compare with';
+  const lacking = item.sharedHeads?.find(({ head }) => !model.heads.includes(head));
+  return lacking === undefined ? null : `model ${model.modelId} has no head ${lacking.head}`;
 }
 
 function maskProblem({ ids, promptTokens = 0, attendedTokens }: RunItem, inputNames: readonly string[]): string | null {

@@ -5,12 +5,12 @@ import type { Output } from './outputs.ts';
 
 /** Runs sessions and adds up how long they take. */
 export interface EngineTimer {
-  /** The named outputs, in that order; the others are not copied. */
+  /** The named outputs; the others are not copied. */
   run(
     session: Pick<InferenceSession, 'run'>,
     feeds: Readonly<Record<string, Tensor>>,
     outputNames: readonly string[],
-  ): Promise<Output[]>;
+  ): Promise<ReadonlyMap<string, Output>>;
   /** @unit ms */
   elapsedMs(): number;
 }
@@ -24,7 +24,7 @@ export function createEngineTimer(): EngineTimer {
       const startMs = performance.now();
       const outputs = await session.run(feeds, outputNames);
       elapsedMs += performance.now() - startMs;
-      return outputNames.map((name) => readOutput(name, outputs[name]));
+      return new Map(outputNames.map((name) => [name, readOutput(name, outputs[name])]));
     },
   };
 }

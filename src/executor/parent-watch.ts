@@ -23,6 +23,9 @@ export function watchParent(parentPid: number): Promise<void> {
   const thread = new Worker(new URL(import.meta.url), {
     workerData: data,
     execArgv: [],
+    // Else Node opens this process's own two for it and makes them non-blocking: what the engine logs would be cut off.
+    stdout: true,
+    stderr: true,
     resourceLimits: { maxOldGenerationSizeMb: watchHeapMegabytes, maxYoungGenerationSizeMb: 1 },
   });
   thread.on('error', endThisProcess);

@@ -1,5 +1,6 @@
 /** Owns which texts of a batch go through the graph together, and at which size: a pure function of their lengths. */
-import type { Head, ModelLoad } from './protocol.ts';
+import type { Head, ModelLoad, ProviderName } from './protocol.ts';
+import { isNearRung, powerOfTwoAbove, powerOfTwoBelow, rungOf, textsOfRun } from './shape-ladder.ts';
 
 /** One pass through the graph. */
 export interface PlannedRun {
@@ -15,7 +16,10 @@ export interface PlannedRun {
 export interface RunLimits {
   /** Most tokens of a run of several texts, padding included; a longer text runs alone. @unit tokens */
   readonly maxRunTokens: number;
-  /** Whether texts of different lengths are better padded than run apart. */
+  /**
+   * Whether texts of different lengths are better padded than run apart, in sizes of which there are few: lengths on
+   * the ladder where a mask hides padding, and powers of two of texts.
+   */
   readonly isPaddingCheap: boolean;
 }
 
@@ -27,6 +31,17 @@ export interface RunLimits {
 export const cpuRunLimits: RunLimits = { maxRunTokens: 1024, isPaddingCheap: false };
 
 /**
+ * A GPU is fast only with many tokens at once, and they must fit beside the weights and within the largest buffer that
+ * WebGPU surely has: the attention of 8 texts of 512 tokens in 12 heads takes 100 MB.
+ */
+const gpuRunTokens = { webgpu: 4096, cuda: 16_384 } as const;
+
+/** What suits the devices of a provider. */
+export function runLimitsOf(provider: ProviderName): RunLimits {
+  return provider === 'cpu' ? cpuRunLimits : { maxRunTokens: gpuRunTokens[provider], isPaddingCheap: true };
+}
+
+/**
  * Most tokens of a run that makes a weight for each vocabulary entry: the logits of all of them exist inside the
  * runtime, 125 MB for 30,522 entries.
  * @unit tokens
@@ -34,7 +49,7 @@ export const cpuRunLimits: RunLimits = { maxRunTokens: 1024, isPaddingCheap: fal
 const maxVocabularyRunTokens = 1024;
 
 /** What decides which texts share a run. */
-type PlanFacts = Pick<ModelLoad, 'runPolicy' | 'precision' | 'sparse'>;
+export type PlanFacts = Pick<ModelLoad, 'runPolicy' | 'precision' | 'sparse' | 'maxTokens'>;
 
 /** Most tokens of a run of several texts for one head. */
 function maxTokensOf({ sparse }: PlanFacts, head: Head, { maxRunTokens }: RunLimits): number {
@@ -59,17 +74,15 @@ function groupByLength(lengths: readonly number[]): number[][] {
   return [...groups.entries()].sort(([left], [right]) => right - left).map(([, group]) => group);
 }
 
-/** Neighbours in length together, longest first, as many as fit once they are padded. */
-function groupPadded(lengths: readonly number[], maxTextsOf: (tokens: number) => number): number[][] {
-  const longestFirst = [...lengths.keys()].sort((left, right) => (lengths[right] ?? 0) - (lengths[left] ?? 0));
-  const groups: number[][] = [];
-  for (let start = 0; start < longestFirst.length;) {
-    const longest = lengths[longestFirst[start] ?? 0] ?? 0;
-    const group = longestFirst.slice(start, start + maxTextsOf(longest));
-    groups.push(group);
-    start += group.length;
+/** Consecutive parts, each as large as `takes` says of what is left. */
+function splitBy(positions: readonly number[], takes: (left: readonly number[]) => number): number[][] {
+  const parts: number[][] = [];
+  for (let start = 0; start < positions.length;) {
+    const part = positions.slice(start, start + takes(positions.slice(start)));
+    parts.push(part);
+    start += part.length;
   }
-  return groups;
+  return parts;
 }
 
 /**
@@ -82,22 +95,45 @@ export function planRuns(
   model: PlanFacts,
   limits: RunLimits = cpuRunLimits,
 ): PlannedRun[] {
-  const { kind, fixedBatch, fixedTokens } = model.runPolicy;
-  const maxTokens = maxTokensOf(model, head, limits);
-  const maxTextsOf = (tokens: number) => fixedBatch ?? Math.max(1, Math.floor(maxTokens / tokens));
-  const padded = lengths.map((length) => fixedTokens ?? length);
-  const group = (): number[][] => {
-    // An int8 text must have the same bits in every company.
-    if (kind === 'alone' || model.precision === 'int8') return [...lengths.keys()].map((position) => [position]);
+  const { fixedBatch, fixedTokens } = model.runPolicy;
+  const hasMask = model.runPolicy.kind === 'padded';
+  const hasLadder = limits.isPaddingCheap && hasMask;
+  const rows = lengths.map((length) => fixedTokens ?? (hasLadder ? rungOf(length, model.maxTokens) : length));
+  const rowOf = (position: number | undefined) => rows[position ?? 0] ?? 1;
+  const maxTextsOf = (tokens: number) => fixedBatch ?? maxRunTexts(tokens, head, model, limits);
+  const takes = (left: readonly number[]): number => {
+    const tokens = rowOf(left[0]);
+    const count = Math.min(left.length, maxTextsOf(tokens));
     // Rows that have to be there are better filled with a shorter text than with a copy.
-    if (kind === 'padded' && (limits.isPaddingCheap || fixedBatch !== null)) return groupPadded(padded, maxTextsOf);
-    return groupByLength(padded).flatMap((positions) =>
-      splitEvenly(positions, maxTextsOf(padded[positions[0] ?? 0] ?? 1)),
+    if (fixedBatch !== null) return count;
+    const far = left.findIndex((position) => !isNearRung(tokens, rowOf(position)));
+    return textsOfRun(far === -1 ? count : Math.min(far, count), tokens);
+  };
+  const groups = (): number[][] => {
+    if (isAlone(model)) return [...lengths.keys()].map((position) => [position]);
+    if (hasMask && (limits.isPaddingCheap || fixedBatch !== null)) {
+      return splitBy(
+        [...lengths.keys()].sort((left, right) => (lengths[right] ?? 0) - (lengths[left] ?? 0)),
+        takes,
+      );
+    }
+    return groupByLength(rows).flatMap((positions) =>
+      limits.isPaddingCheap ? splitBy(positions, takes) : splitEvenly(positions, maxTextsOf(rowOf(positions[0]))),
     );
   };
-  return group().map((positions) => ({
+  return groups().map((positions) => ({
     positions,
-    texts: fixedBatch ?? positions.length,
-    tokens: Math.max(...positions.map((position) => padded[position] ?? 0)),
+    texts: fixedBatch ?? (limits.isPaddingCheap ? powerOfTwoAbove(positions.length) : positions.length),
+    tokens: Math.max(...positions.map(rowOf)),
   }));
+}
+
+/** Whether each text has a run of its own: an int8 text must have the same bits in every company. */
+export const isAlone = ({ runPolicy, precision }: PlanFacts): boolean =>
+  runPolicy.kind === 'alone' || precision === 'int8';
+
+/** Most texts of one run that are padded to `tokens`. */
+export function maxRunTexts(tokens: number, head: Head, model: PlanFacts, limits: RunLimits): number {
+  const texts = Math.max(1, Math.floor(maxTokensOf(model, head, limits) / tokens));
+  return limits.isPaddingCheap ? powerOfTwoBelow(texts) : texts;
 }

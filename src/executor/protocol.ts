@@ -41,6 +41,15 @@ export interface RunItem {
   readonly promptTokens?: number;
   /** From this position on `attention_mask` is 0, though the rows count (query expansion); absent: no such tokens. */
   readonly attendedTokens?: number;
+  /** Heads beside the batch's that are read from the same pass, for callers who sent the same text; absent: none. */
+  readonly sharedHeads?: readonly SharedHead[];
+}
+
+/** A head of the model's own graph, wanted by another caller of the same text. */
+export interface SharedHead {
+  readonly head: Exclude<Head, 'maxSim'>;
+  /** As in `RunItem`. */
+  readonly keptRows: Int32Array | null;
 }
 
 /** A vector per row, row after row. */
@@ -65,6 +74,8 @@ export interface RunRow {
   readonly values: Float32Array;
   /** sparse: the term ids, ascending, same length as `values`; else null. */
   readonly indices: Int32Array | null;
+  /** One for each of the item's `sharedHeads`. */
+  readonly shared?: readonly RunRow[];
 }
 
 /** Which texts may share a run. */
@@ -112,15 +123,63 @@ export interface ModelLoad {
   readonly sparse: SparseOutput | null;
 }
 
+/** Name of an execution provider of the engine. */
+export type ProviderName = 'cpu' | 'webgpu' | 'cuda';
+
+/** The one execution provider that an executor runs everything on. */
+export interface ProviderChoice {
+  readonly name: ProviderName;
+  /** Which of the provider's devices; 0 where it has one. */
+  readonly deviceIndex: number;
+}
+
+/** Where the nodes of a model went. */
+export interface NodePlacement {
+  readonly modelId: string;
+  /**
+   * Nodes that compute and were left to the CPU though another provider was asked for, each as its name and, in
+   * brackets, its operator. None on the CPU.
+   */
+  readonly foreignNodes: readonly string[];
+}
+
+/**
+ * What a failed run says: nothing of the executor (`failed`), that memory did not suffice, or that the device is gone,
+ * after which the executor ends by itself.
+ */
+export type RunFailureCause = 'failed' | 'outOfMemory' | 'deviceLost';
+
 /** Serving process to executor. */
 export type ParentMessage =
-  | { readonly type: 'load'; readonly models: readonly ModelLoad[]; readonly threads: number }
+  | {
+      readonly type: 'load';
+      readonly models: readonly ModelLoad[];
+      readonly threads: number;
+      readonly provider: ProviderChoice;
+    }
   | { readonly type: 'run'; readonly runId: number; readonly batch: RunBatch }
   | { readonly type: 'stop' };
 
 /** Executor to serving process. */
 export type ExecutorMessage =
-  | { readonly type: 'loaded'; readonly executionProvider: string; readonly loadMs: number }
+  | {
+      readonly type: 'loaded';
+      readonly executionProvider: string;
+      readonly loadMs: number;
+      readonly placements: readonly NodePlacement[];
+    }
   | { readonly type: 'loadFailed'; readonly reason: string }
-  | { readonly type: 'result'; readonly runId: number; readonly rows: readonly RunRow[]; readonly computeMs: number }
-  | { readonly type: 'runFailed'; readonly runId: number; readonly reason: string };
+  | {
+      readonly type: 'result';
+      readonly runId: number;
+      readonly rows: readonly RunRow[];
+      readonly computeMs: number;
+      /** Memory of the executor's process after the run. @unit bytes */
+      readonly residentBytes: number;
+    }
+  | {
+      readonly type: 'runFailed';
+      readonly runId: number;
+      readonly reason: string;
+      readonly kind: RunFailureCause;
+    };

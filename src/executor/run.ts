@@ -11,7 +11,7 @@ import type { Output } from './outputs.ts';
 import { cpuRunLimits, planRuns } from './plan.ts';
 import type { PlannedRun, RunLimits } from './plan.ts';
 import { headOutputs, topTermOutputs } from './protocol.ts';
-import type { Matrix, RunBatch, RunItem, RunRow } from './protocol.ts';
+import type { Head, Matrix, RunBatch, RunItem, RunRow } from './protocol.ts';
 import { keepRows, packTerms, packTopTerms } from './rows.ts';
 import type { LoadedModel, LoadedModels } from './session.ts';
 
@@ -33,8 +33,11 @@ interface Pass {
   readonly size: PlannedRun;
   readonly items: readonly RunItem[];
   /** The named outputs for these items. */
-  readonly run: (outputNames: readonly string[]) => Promise<Output[]>;
+  readonly run: (outputNames: readonly string[]) => Promise<ReadonlyMap<string, Output>>;
 }
+
+/** Where the outputs of a pass are found by their names. */
+type Outputs = ReadonlyMap<string, Output>;
 
 /**
  * A runner over loaded models. Each call checks the whole batch before the engine sees any of it, and fails as a whole.
@@ -70,37 +73,65 @@ function rowAt(rows: ReadonlyMap<number, RunRow>, position: number): RunRow {
   return row;
 }
 
-/** One row for each item of the pass. */
+/** Whether the heaviest terms are read instead of the full row. */
+const readsTopTerms = (head: Head, { load }: LoadedModel): boolean =>
+  head === 'sparse' && load.sparse?.topTerms != null;
+
+/** One row for each item of the pass; every head that any of them wants is copied from the one run. */
 async function runPass(pass: Pass): Promise<RunRow[]> {
-  const { batch, model, items, size } = pass;
-  if (batch.head === 'sparse' && model.load.sparse !== null && model.load.sparse.topTerms !== null) {
-    return topTermRows(pass);
-  }
-  const output = await runHead(pass);
+  const { batch, model, items, run } = pass;
+  const heads = new Set([batch.head, ...items.flatMap(({ sharedHeads = [] }) => sharedHeads.map(({ head }) => head))]);
+  const outputs = new Map(await run([...heads].flatMap((head) => outputNamesOf(head, model))));
+  if ([...heads].some((head) => readsTopTerms(head, model))) await addFullTerms(pass, outputs);
   const rows: RunRow[] = [];
   for (const [index, item] of items.entries()) {
-    switch (batch.head) {
-      case 'dense':
-      case 'logit':
-        rows.push({ values: textValues(output, index, size.texts), indices: null });
-        break;
-      case 'sparse':
-        rows.push(sparseRow(pass, output, index, item));
-        break;
-      case 'rows':
-        rows.push({ values: keptRows(pass, output, index, item).values, indices: null });
-        break;
-      case 'maxSim':
-        rows.push({ values: await maxSim(pass, keptRows(pass, output, index, item)), indices: null });
+    const row = await headRow(pass, outputs, index, item, batch.head);
+    const shared: RunRow[] = [];
+    for (const { head, keptRows } of item.sharedHeads ?? []) {
+      shared.push(await headRow(pass, outputs, index, { ...item, keptRows }, head));
     }
+    rows.push(shared.length === 0 ? row : { ...row, shared });
   }
   return rows;
 }
 
-async function runHead({ run, batch }: Pass): Promise<Output> {
-  const [output] = await run([graphOutputOf(batch.head)]);
-  if (output === undefined) throw new Error(`the graph gave no output for the head ${batch.head}`);
+const outputNamesOf = (head: Head, model: LoadedModel): string[] =>
+  readsTopTerms(head, model) ? [topTermOutputs.weights, topTermOutputs.ids] : [graphOutputOf(head)];
+
+/** The full rows of terms are copied only where a text has more terms than the heaviest ones that were read. */
+async function addFullTerms({ run, items, size }: Pass, outputs: Map<string, Output>): Promise<void> {
+  const isFull = items.some((_, index) => topTermsOf(outputs, index, size) === null);
+  if (!isFull) return;
+  for (const [name, output] of await run([headOutputs.sparse])) outputs.set(name, output);
+}
+
+function topTermsOf(outputs: Outputs, index: number, { texts }: PlannedRun): RunRow | null {
+  const weights = outputNamed(outputs, topTermOutputs.weights);
+  const ids = outputNamed(outputs, topTermOutputs.ids);
+  return packTopTerms(textValues(weights, index, texts), textValues(ids, index, texts));
+}
+
+function outputNamed(outputs: Outputs, name: string): Output {
+  const output = outputs.get(name);
+  if (output === undefined) throw new Error(`the graph gave no output ${name}`);
   return output;
+}
+
+/** What one head gave for one item. */
+async function headRow(pass: Pass, outputs: Outputs, index: number, item: RunItem, head: Head): Promise<RunRow> {
+  const { size } = pass;
+  const output = () => outputNamed(outputs, graphOutputOf(head));
+  switch (head) {
+    case 'dense':
+    case 'logit':
+      return { values: textValues(output(), index, size.texts), indices: null };
+    case 'sparse':
+      return sparseRow(pass, outputs, index, item);
+    case 'rows':
+      return { values: keptRows(pass, output(), index, item).values, indices: null };
+    case 'maxSim':
+      return { values: await maxSim(pass, keptRows(pass, output(), index, item)), indices: null };
+  }
 }
 
 function keptRows({ size }: Pass, output: Output, index: number, item: RunItem): Matrix {
@@ -108,23 +139,14 @@ function keptRows({ size }: Pass, output: Output, index: number, item: RunItem):
   return { ...rows, values: keepRows(rows, item.keptRows) };
 }
 
-function sparseRow({ model, size }: Pass, output: Output, index: number, item: RunItem): RunRow {
+function sparseRow({ model, size }: Pass, outputs: Outputs, index: number, item: RunItem): RunRow {
   const { sparse } = model.load;
+  const topTerms = readsTopTerms('sparse', model) ? topTermsOf(outputs, index, size) : null;
+  if (topTerms !== null) return topTerms;
+  const output = outputNamed(outputs, headOutputs.sparse);
   if (sparse?.form !== 'tokens') return packTerms(textValues(output, index, size.texts));
   const weights = tokenRows(output, index, size, item.ids.length).values;
   return mergeTokenWeights(item.ids, weights, new Set(sparse.unweightedIds));
-}
-
-/** Sparse rows from the heaviest terms; the full rows are copied only where a text has more terms than those. */
-async function topTermRows(pass: Pass): Promise<RunRow[]> {
-  const { run, items, size } = pass;
-  const [weights, ids] = await run([topTermOutputs.weights, topTermOutputs.ids]);
-  if (weights === undefined || ids === undefined) throw new Error('the graph gave no heaviest terms');
-  const packed = items.map((_, index) =>
-    packTopTerms(textValues(weights, index, size.texts), textValues(ids, index, size.texts)),
-  );
-  const full = packed.includes(null) ? await runHead(pass) : null;
-  return packed.flatMap((row, index) => row ?? (full === null ? [] : packTerms(textValues(full, index, size.texts))));
 }
 
 async function maxSim({ engine, model, batch }: Pass, passage: Matrix): Promise<Float32Array> {
@@ -134,9 +156,8 @@ async function maxSim({ engine, model, batch }: Pass, passage: Matrix): Promise<
     throw new Error(`query rows have ${query.dimension} values, passage rows ${passage.dimension}`);
   }
   const feeds = { query_rows: matrixTensor(query), passage_rows: matrixTensor(passage) };
-  const [output] = await engine.run(model.maxSimSession, feeds, [headOutputs.maxSim]);
-  if (output === undefined) throw new Error('the MaxSim graph gave no output');
-  return output.values;
+  const outputs = await engine.run(model.maxSimSession, feeds, [headOutputs.maxSim]);
+  return outputNamed(outputs, headOutputs.maxSim).values;
 }
 
 function matrixTensor(matrix: Matrix): Tensor {

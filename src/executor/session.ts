@@ -1,8 +1,12 @@
 /** Owns the inference sessions of an executor: one for each model, one for each stand-alone MaxSim graph. */
 import { env, InferenceSession } from 'onnxruntime-node';
+import { messageOf } from './engine-failure.ts';
 import { graphProblem } from './graph-check.ts';
+import type { CpuNodes } from './placement.ts';
 import { headOutputs } from './protocol.ts';
-import type { ModelLoad } from './protocol.ts';
+import type { ModelLoad, ProviderChoice } from './protocol.ts';
+import { sessionOptions } from './session-options.ts';
+import type { SessionSettings } from './session-options.ts';
 
 /** A model that can run. */
 export interface LoadedModel {
@@ -15,29 +19,36 @@ export interface LoadedModel {
 /** Loaded models by their id. */
 export type LoadedModels = ReadonlyMap<string, LoadedModel>;
 
-/** The one execution provider of this build; said to the parent once every model was created on it. */
-export const executionProvider = 'cpu';
-
 /**
- * One session for each model, all on the CPU provider.
- * Never more than `threads` threads work on a run; memory goes back after each run, because lengths vary.
+ * One session for each model, all on one provider.
+ * @param threads most threads that work on a run on the CPU
  * @throws Error that names the model and what it lacks
  */
-export async function loadModels(models: readonly ModelLoad[], threads: number): Promise<LoadedModels> {
+export async function loadModels(
+  models: readonly ModelLoad[],
+  threads: number,
+  provider: ProviderChoice = { name: 'cpu', deviceIndex: 0 },
+  cpuNodes: CpuNodes = new Map(),
+): Promise<LoadedModels> {
   // The native library reports usage over the network unless this is set before its first session.
   process.env['ORT_DISABLE_TELEMETRY'] = '1';
   env.logLevel = 'error';
   const loaded = new Map<string, LoadedModel>();
   const maxSimSessions = new Map<string, InferenceSession>();
+  const settings = { threads, provider };
   for (const load of models) {
+    const { precision } = load;
     try {
-      const session = await InferenceSession.create(load.graphPath, sessionOptions(load, threads));
+      const session = await InferenceSession.create(
+        load.graphPath,
+        sessionOptions({ ...settings, precision, cpuNodes: cpuNodes.get(load.modelId) ?? [] }),
+      );
       const problem = graphProblem(load, session);
       if (problem !== null) throw new Error(problem);
       loaded.set(load.modelId, {
         load,
         session,
-        maxSimSession: await maxSimSessionOf(load, threads, maxSimSessions),
+        maxSimSession: await maxSimSessionOf(load, { ...settings, precision: 'fp32', cpuNodes: [] }, maxSimSessions),
       });
     } catch (error) {
       throw new Error(`Model ${load.modelId} (${load.graphPath}): ${messageOf(error)}`, { cause: error });
@@ -56,32 +67,15 @@ export async function releaseModels(models: LoadedModels): Promise<void> {
   for (const session of sessions) await session.release();
 }
 
-function sessionOptions(load: Pick<ModelLoad, 'precision'>, threads: number): InferenceSession.SessionOptions {
-  const session = { intra_op: { allow_spinning: '0' }, inter_op: { allow_spinning: '0' } };
-  // The fused kernel is slower on the CPU than the Add and LayerNormalization that it replaces.
-  const optimization = { disable_specified_optimizers: 'SkipLayerNormFusion' };
-  return {
-    executionProviders: [executionProvider],
-    intraOpNumThreads: threads,
-    interOpNumThreads: 1,
-    executionMode: 'sequential',
-    enableCpuMemArena: false,
-    enableMemPattern: false,
-    logSeverityLevel: 3,
-    extra: load.precision === 'int8' ? { session, optimization } : { session },
-  };
-}
-
 async function maxSimSessionOf(
   load: ModelLoad,
-  threads: number,
+  settings: SessionSettings,
   sessions: Map<string, InferenceSession>,
 ): Promise<InferenceSession | null> {
   if (!load.heads.includes('maxSim')) return null;
   const path = load.maxSimGraphPath;
   if (path === null) throw new Error('the maxSim head needs a MaxSim graph');
-  const session =
-    sessions.get(path) ?? (await InferenceSession.create(path, sessionOptions({ precision: 'fp32' }, threads)));
+  const session = sessions.get(path) ?? (await InferenceSession.create(path, sessionOptions(settings)));
   sessions.set(path, session);
   for (const name of ['query_rows', 'passage_rows']) {
     if (!session.inputNames.includes(name)) throw new Error(`the MaxSim graph ${path} has no input ${name}`);
@@ -90,10 +84,4 @@ async function maxSimSessionOf(
     throw new Error(`the MaxSim graph ${path} has no output ${headOutputs.maxSim}`);
   }
   return session;
-}
-
-/** First line of an error's message, cut to a bounded length. */
-export function messageOf(error: unknown): string {
-  const text = error instanceof Error ? error.message : 'unknown error';
-  return (text.split('\n')[0] ?? '').slice(0, 500);
 }

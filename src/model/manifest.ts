@@ -63,6 +63,8 @@ export interface GraphInputs {
 export interface ModelManifest {
   /** Repository id or folder name, unique in the process; key in every table and message. */
   readonly modelId: string;
+  /** Name among the loaded models, where the id alone would not do: it is loaded on several devices. */
+  readonly loadId?: string;
   readonly folder: string;
   /** Graph file in use, absolute. */
   readonly graphPath: string;
@@ -108,6 +110,9 @@ export interface ModelManifest {
   readonly heads: readonly Head[];
   readonly selfChecks: readonly SelfCheck[];
 }
+
+/** The name that executors know the model by. */
+export const loadIdOf = ({ modelId, loadId }: Pick<ModelManifest, 'modelId' | 'loadId'>): string => loadId ?? modelId;
 
 /** `model@revision:precision:pooling`, the identity that `info` and indexes carry; a conversion shows in the precision. */
 export function identityOf(model: ModelManifest, pooling: string): string {

@@ -20,7 +20,7 @@ import { headOptionsFor, headTensors, sparseOutputOf } from './head-needs.ts';
 import type { HeadOptions } from './head-needs.ts';
 import { encodeHeads } from './heads.ts';
 import { fileErrorCode } from './json-file.ts';
-import type { ModelManifest } from './manifest.ts';
+import { loadIdOf, type ModelManifest } from './manifest.ts';
 import { readTensors } from './weights/tensor-file.ts';
 
 /** Digits of a hash in a file name. */
@@ -85,7 +85,7 @@ async function prepareModel(model: ModelManifest, cacheDir: string, options: Hea
   const heads = encodeHeads(file.graph, model, await readTensors(headTensors(model)), options);
   const maxSim = toBinary(ModelProtoSchema, maxSimModel(headOutputs.maxSim));
   return {
-    modelId: model.modelId,
+    modelId: loadIdOf(model),
     graphPath: await provideGraph(cacheDir, `${joinName(name, file.label, shortHash(heads))}.onnx`, file, heads),
     heads: model.heads,
     vocabularySize: model.vocabularySize,

@@ -1,4 +1,5 @@
 /** Owns which items run together next: a pure function of what waits. */
+import type { BatchLimits } from '../device/budget.ts';
 import type { Item, Lane, RunKey } from './item.ts';
 
 /** The waiting items of one call, oldest first. */
@@ -14,12 +15,6 @@ export interface QueueView {
   readonly interactiveInARow: number;
 }
 
-/** Bounds of one batch. */
-export interface BatchLimits {
-  readonly maxBatchTokens: number;
-  readonly maxBatchItems: number;
-}
-
 /** How many items to take from the head of which calls. */
 export interface BatchPick {
   readonly lane: Lane;
@@ -29,13 +24,22 @@ export interface BatchPick {
 /** Interactive batches that may overtake waiting bulk work before bulk has a turn. */
 export const maxInteractiveInARow = 4;
 
-/** The lane whose turn it is, or null when nothing waits. */
-export function pickLane(view: QueueView): Lane | null {
-  const hasInteractive = view.lanes.interactive.length > 0;
-  const hasBulk = view.lanes.bulk.length > 0;
-  if (hasInteractive && hasBulk) return view.interactiveInARow >= maxInteractiveInARow ? 'bulk' : 'interactive';
-  if (hasInteractive) return 'interactive';
-  return hasBulk ? 'bulk' : null;
+/** Whose turn it is. */
+export interface Turn {
+  readonly lane: Lane;
+  readonly lead: CallQueue;
+}
+
+/** The call whose turn it is among those whose model can run now, or null when none can. */
+export function pickTurn(view: QueueView, canRun: (modelId: string) => boolean): Turn | null {
+  const leadOf = (lane: Lane): Turn | null => {
+    const lead = view.lanes[lane].find(({ key }) => canRun(key.modelId));
+    return lead === undefined ? null : { lane, lead };
+  };
+  const interactive = leadOf('interactive');
+  const bulk = leadOf('bulk');
+  if (interactive === null || bulk === null) return interactive ?? bulk;
+  return view.interactiveInARow >= maxInteractiveInARow ? bulk : interactive;
 }
 
 const isSameKey = (a: RunKey, b: RunKey) => a.modelId === b.modelId && a.head === b.head && a.queryRows === b.queryRows;
@@ -44,15 +48,15 @@ const isSameKey = (a: RunKey, b: RunKey) => a.modelId === b.modelId && a.head ==
  * The next batch: led by the call whose turn it is, filled in turns by calls of the same key, so that no long call
  * holds up a short one. Never more than a fair share per executor, so that one call is spread over all of them.
  */
-export function pickBatch(view: QueueView, limits: BatchLimits, activeExecutors: number): BatchPick | null {
-  const lane = pickLane(view);
-  if (lane === null) return null;
-  const calls = view.lanes[lane];
-  const lead = calls[0];
-  const first = lead?.waiting[0];
-  if (lead === undefined || first === undefined) return null;
-  if (first.mustRunAlone) return { lane, take: new Map([[lead, 1]]) };
+export function pickBatch(
+  view: QueueView,
+  { lane, lead }: Turn,
+  limits: BatchLimits,
+  activeExecutors: number,
+): BatchPick {
+  if (lead.waiting[0]?.mustRunAlone === true) return { lane, take: new Map([[lead, 1]]) };
 
+  const calls = [lead, ...view.lanes[lane].filter((call) => call !== lead)];
   const sharing = calls.filter((call) => isSameKey(call.key, lead.key));
   const waitingItems = sharing.reduce((sum, call) => sum + call.waiting.length, 0);
   const maxItems = Math.min(limits.maxBatchItems, Math.ceil(waitingItems / Math.max(1, activeExecutors)));

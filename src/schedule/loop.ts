@@ -5,10 +5,12 @@ import { ServiceError } from '../errors.ts';
 import type { RunRow } from '../executor/protocol.ts';
 import { allFinite } from '../tensor/finite.ts';
 import type { DrainEstimate } from './admission.ts';
-import { pickBatch, type BatchLimits } from './batcher.ts';
+import { batchOf, type Batch, type Entry } from './batch.ts';
+import { pickBatch, pickTurn, type BatchPick } from './batcher.ts';
 import type { ScheduledCall } from './call.ts';
 import { moveItem, type Item, type ItemGauges, type ItemState } from './item.ts';
 import { WaitingQueue } from './queue.ts';
+import { findTwins } from './twins.ts';
 
 /** Runs lost to a dead or hung executor before an item is given up: one retry. */
 export const maxLostRuns = 2;
@@ -24,7 +26,6 @@ export interface RunObserver {
 export interface LoopParts {
   readonly pool: DevicePool;
   readonly clock: Clock;
-  readonly limits: BatchLimits;
   readonly gauges: ItemGauges;
   readonly estimate: DrainEstimate;
   readonly observer: RunObserver;
@@ -37,30 +38,44 @@ export interface Loop {
   cancel(call: ScheduledCall, reason: unknown): void;
 }
 
-type Entry = { readonly call: ScheduledCall; readonly item: Item };
-
 /** Starts the loop; it sleeps until there is work and an executor for it. */
-export function createLoop({ pool, clock, limits, gauges, estimate, observer }: LoopParts): Loop {
+export function createLoop({ pool, clock, gauges, estimate, observer }: LoopParts): Loop {
   const queue = new WaitingQueue<ScheduledCall>();
 
   function pump(): void {
-    if (!pool.canServeLater()) {
-      const reason = pool.readiness().reasons.join('; ');
-      for (const call of [...queue.lanes.interactive, ...queue.lanes.bulk]) {
-        end(call, 'failed', new ServiceError('unavailable', 'No device can run this model', { detail: reason }));
-      }
-      return;
-    }
-    while (!queue.isEmpty) {
-      const executor = pool.take();
-      if (executor === null) return;
-      const pick = pickBatch(queue, limits, pool.activeCount());
-      if (pick === null) throw new Error('a queue that is not empty gave no batch');
-      void runBatch(executor, queue.take(pick)).finally(pump);
+    for (;;) {
+      const turn = pickTurn(queue, idleModels(pool));
+      const executor = turn === null ? null : pool.take(turn.lead.key.modelId);
+      if (turn === null || executor === null) return;
+      const pick = pickBatch(queue, turn, executor.batchLimits, pool.activeCount(turn.lead.key.modelId));
+      void runBatch(executor, takeBatch(pick)).finally(pump);
     }
   }
 
-  async function runBatch(executor: TakenExecutor, entries: readonly Entry[]): Promise<void> {
+  /** Nothing waits for a model that no executor will ever run again. */
+  function refuseUnservable(calls: readonly ScheduledCall[]): void {
+    for (const call of calls) {
+      if (pool.canServeLater(call.key.modelId)) continue;
+      const detail = pool.readiness().reasons.join('; ');
+      end(call, 'failed', new ServiceError('unavailable', 'No device can run this model', { detail }));
+    }
+  }
+
+  /** The items of a pick, and those of other heads that the same passes answer. */
+  function takeBatch(pick: BatchPick): Batch {
+    const leads = queue.take(pick);
+    const key = leads[0]?.call.key;
+    if (key === undefined) throw new Error('a batch has at least one item');
+    const twins = findTwins(
+      queue,
+      key,
+      leads.map(({ item }) => item),
+    );
+    for (const { call, item } of twins) queue.takeItem(call, item, call.job.lane);
+    return batchOf(key, leads, twins);
+  }
+
+  async function runBatch(executor: TakenExecutor, { entries, run, tokens }: Batch): Promise<void> {
     const startedMs = clock.nowMs();
     let queueMs = 0;
     for (const { call, item } of entries) {
@@ -68,12 +83,9 @@ export function createLoop({ pool, clock, limits, gauges, estimate, observer }: 
       call.started(startedMs, executor.deviceId);
       queueMs = Math.max(queueMs, startedMs - item.queuedAtMs);
     }
-    const key = entries[0]?.call.key;
-    if (key === undefined) throw new Error('a batch has at least one item');
-    const tokens = entries.reduce((sum, { item }) => sum + item.tokens, 0);
     let result: RunResult;
     try {
-      result = await executor.run({ ...key, items: entries.map(({ item }) => item.run) });
+      result = await executor.run(run);
     } catch (error) {
       // Anything else is a bug of ours: it is told like a failed run, so that every item still settles.
       const failure = error instanceof RunFailure ? error : new RunFailure('runFailed', String(error));
@@ -90,8 +102,8 @@ export function createLoop({ pool, clock, limits, gauges, estimate, observer }: 
 
   function settleRows(executor: TakenExecutor, entries: readonly Entry[], rows: readonly RunRow[], msPerToken: number) {
     let hasBadRow = false;
-    for (const [position, { call, item }] of entries.entries()) {
-      const row = rows[position];
+    for (const { call, item, share, rowOf } of entries) {
+      const row = rowOf(rows);
       const isGood = row !== undefined && allFinite(row.values);
       if (!isGood && !hasBadRow) {
         hasBadRow = true;
@@ -101,7 +113,7 @@ export function createLoop({ pool, clock, limits, gauges, estimate, observer }: 
       if (call.isSettled) continue;
       if (isGood) {
         moveItem(item, 'done', gauges);
-        call.complete(item, row, item.tokens * msPerToken);
+        call.complete(item, row, share * item.tokens * msPerToken);
       } else {
         end(call, 'failed', failureOf(call, item, 'The model gave a value that is not a number for this input'));
       }
@@ -109,23 +121,18 @@ export function createLoop({ pool, clock, limits, gauges, estimate, observer }: 
     if (!hasBadRow) pool.reportGoodResult(executor.executorId);
   }
 
-  /** A lost executor says nothing about the items: one retry each. A failed run blames one of them: each runs alone. */
+  /**
+   * A lost executor says nothing about the items: one retry each. A failed run blames one of them, and what did not fit
+   * into the memory was too much together: each runs alone, and only the one that fails alone is told so.
+   */
   function handleFailure(failure: RunFailure, entries: readonly Entry[]): void {
-    const isBlamed = failure.kind === 'runFailed';
+    const isLost = failure.kind === 'executorGone' || failure.kind === 'timedOut';
     const retried = new Map<ScheduledCall, Item[]>();
     for (const { call, item } of entries) {
       if (call.isSettled) continue;
-      if (!isBlamed) item.lostRuns += 1;
-      if (isBlamed && entries.length === 1) {
-        end(call, 'failed', failureOf(call, item, 'The model could not run this input'));
-      } else if (item.lostRuns >= maxLostRuns) {
-        end(
-          call,
-          'failed',
-          new ServiceError('unavailable', 'The device failed while it ran this input, twice', {
-            field: call.job.fieldOf(item.index),
-          }),
-        );
+      if (isLost) item.lostRuns += 1;
+      if (item.lostRuns >= maxLostRuns || (!isLost && entries.length === 1)) {
+        end(call, 'failed', lastFailureOf(failure.kind, call, item));
       } else {
         item.mustRunAlone = true;
         retried.set(call, [...(retried.get(call) ?? []), item]);
@@ -136,6 +143,15 @@ export function createLoop({ pool, clock, limits, gauges, estimate, observer }: 
       for (const item of items) moveItem(item, 'queued', gauges);
       queue.putBack(call, call.job.lane, items);
     }
+  }
+
+  function lastFailureOf(kind: RunFailure['kind'], call: ScheduledCall, item: Item): ServiceError {
+    if (kind === 'runFailed') return failureOf(call, item, 'The model could not run this input');
+    const message =
+      kind === 'outOfMemory'
+        ? 'The memory of the device does not suffice for this input'
+        : 'The device failed while it ran this input, twice';
+    return new ServiceError('unavailable', message, { field: call.job.fieldOf(item.index) });
   }
 
   function failureOf(call: ScheduledCall, item: Item, message: string): ServiceError {
@@ -154,14 +170,28 @@ export function createLoop({ pool, clock, limits, gauges, estimate, observer }: 
     call.fail(reason);
   }
 
-  pool.onChange(pump);
+  pool.onChange(() => {
+    refuseUnservable([...queue.lanes.interactive, ...queue.lanes.bulk]);
+    pump();
+  });
   return {
     enqueue(call) {
       queue.add(call, call.job.lane);
+      refuseUnservable([call]);
       pump();
     },
     cancel(call, reason) {
       end(call, 'cancelled', reason);
     },
+  };
+}
+
+/** Whether an executor of a model is idle, asked once for each model however many calls wait. */
+function idleModels(pool: DevicePool): (modelId: string) => boolean {
+  const known = new Map<string, boolean>();
+  return (modelId) => {
+    const isIdle = known.get(modelId) ?? pool.idleCount(modelId) > 0;
+    known.set(modelId, isIdle);
+    return isIdle;
   };
 }

@@ -3,7 +3,6 @@ import type { Clock } from '../clock.ts';
 import type { DevicePool } from '../device/pool.ts';
 import { ServiceError } from '../errors.ts';
 import { checkAdmission, DrainEstimate, type AdmissionLimits, type Load } from './admission.ts';
-import type { BatchLimits } from './batcher.ts';
 import { ScheduledCall, type Job, type JobOutcome } from './call.ts';
 import { enterQueue, type ItemGauges } from './item.ts';
 import { createLoop, type RunObserver } from './loop.ts';
@@ -22,10 +21,10 @@ export interface Admission {
 /** Where work waits for a device. */
 export interface Scheduler {
   /**
-   * Reserves room for a call, before any costly work is done for it.
+   * Reserves room for a call of this model, before any costly work is done for it.
    * @throws overloaded, unavailable
    */
-  admit(load: Load, remainingMs: number): Admission;
+  admit(modelId: string, load: Load, remainingMs: number): Admission;
   /** Live counts, for metrics. */
   readonly gauges: Readonly<ItemGauges>;
   /** Time until everything that waits has run, as far as is known. @unit ms */
@@ -36,7 +35,7 @@ export interface Scheduler {
 export interface SchedulerParts {
   readonly pool: DevicePool;
   readonly clock: Clock;
-  readonly limits: AdmissionLimits & BatchLimits;
+  readonly limits: AdmissionLimits;
   readonly observer: RunObserver;
 }
 
@@ -45,18 +44,18 @@ export function createScheduler({ pool, clock, limits, observer }: SchedulerPart
   const gauges: ItemGauges = { queuedItems: 0, queuedTokens: 0, runningItems: 0 };
   const reserved = { items: 0, tokens: 0 };
   const estimate = new DrainEstimate();
-  const loop = createLoop({ pool, clock, limits, gauges, estimate, observer });
+  const loop = createLoop({ pool, clock, gauges, estimate, observer });
   const predictedDrainMs = () =>
     estimate.drainMs(gauges.queuedTokens + reserved.tokens, Math.max(1, pool.activeCount()));
 
-  function admit(load: Load, remainingMs: number): Admission {
-    if (load.items > 0 && !pool.canServeLater()) {
+  function admit(modelId: string, load: Load, remainingMs: number): Admission {
+    if (load.items > 0 && !pool.canServeLater(modelId)) {
       throw new ServiceError('unavailable', 'No device can run this model', {
         detail: pool.readiness().reasons.join('; '),
       });
     }
     const waiting = { items: gauges.queuedItems + reserved.items, tokens: gauges.queuedTokens + reserved.tokens };
-    const view = { waiting, idleExecutors: pool.idleCount(), predictedDrainMs: predictedDrainMs(), remainingMs };
+    const view = { waiting, idleExecutors: pool.idleCount(modelId), predictedDrainMs: predictedDrainMs(), remainingMs };
     checkAdmission(view, load, limits);
     const left = { ...load };
     const giveBack = (items: number, tokens: number) => {

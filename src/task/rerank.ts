@@ -1,6 +1,6 @@
 /** Owns the rerank recipes: pairs through a cross-encoder or a generative model, or MaxSim over multi-vectors. */
 import type { Matrix } from '../executor/protocol.ts';
-import type { YesNoRules } from '../model/manifest.ts';
+import { loadIdOf, type YesNoRules } from '../model/manifest.ts';
 import type { Job, JobOutcome } from '../schedule/call.ts';
 import type { Admission } from '../schedule/scheduler.ts';
 import { orderByValue, sigmoid } from '../tensor/score.ts';
@@ -44,7 +44,7 @@ export async function rerank(reranker: Reranker, input: RerankInput, context: Ta
   if (input.passages.length === 0) return { scores: [], order: [], usage: emptyUsage };
   const recipe = recipes[reranker.method];
   const load = { items: recipe.extraItems + input.passages.length, tokens: recipe.estimate(reranker.served, input) };
-  const admission = context.scheduler.admit(load, context.remainingMs());
+  const admission = context.scheduler.admit(loadIdOf(reranker.served.manifest), load, context.remainingMs());
   try {
     const { raw, usage } = await recipe.run(reranker.served, input, context, admission);
     const isSigmoid = reranker.method !== 'colbert' && reranker.served.manifest.scoreActivation === 'sigmoid';
@@ -132,7 +132,7 @@ const colbertRecipe: Recipe = {
   },
   async run(served, input, context, admission) {
     const { manifest, tokenizer } = served;
-    const { modelId, maxTokens, prompts, rowDimension } = manifest;
+    const { maxTokens, prompts, rowDimension } = manifest;
     const queryForm = textFormOf(served, 'rows', 'query');
     const [query] = await tokenizer.tokenize([withPrompt(input.query, 'query', prompts)], context.signal, queryForm);
     if (query === undefined) throw new Error('a tokenizer gives one result per text');
@@ -142,7 +142,7 @@ const colbertRecipe: Recipe = {
     const passages = await tokenizer.tokenize(prompted, context.signal, passageForm);
     if (!context.mayTruncate) refuseTruncated(passages, passageField(input), passageForm.maxTokens ?? maxTokens);
     const queryOutcome = await runJob(admission, manifest, {
-      key: { modelId, head: 'rows', queryRows: null },
+      key: { modelId: loadIdOf(manifest), head: 'rows', queryRows: null },
       lane: context.lane,
       items: [toRunItem(query, rowChoiceOf(served, 'rows', 'query'))],
       signal: context.signal,
@@ -177,12 +177,11 @@ function runPassages(
   context: TaskContext,
   admission: Admission,
 ): Promise<JobOutcome> {
-  const { modelId } = served.manifest;
   const head = queryRows === null ? 'logit' : 'maxSim';
   const choice = rowChoiceOf(served, head, 'document');
   let doneCount = 0;
   const job: Job = {
-    key: { modelId, head, queryRows },
+    key: { modelId: loadIdOf(served.manifest), head, queryRows },
     lane: context.lane,
     items: tokenized.map((text) => toRunItem(text, choice)),
     signal: context.signal,

@@ -1,6 +1,7 @@
 /** Owns the recipe that every kind of vector shares: admit, prompt, tokenise, run, account. */
 import { invalidField } from '../errors.ts';
 import type { Head, RunItem, RunRow } from '../executor/protocol.ts';
+import { loadIdOf } from '../model/manifest.ts';
 import type { TextForm } from '../tokenize/form.ts';
 import { keptRowsOf, type RowChoice } from '../tokenize/kept-rows.ts';
 import { withPrompt } from '../tokenize/prompts.ts';
@@ -53,11 +54,12 @@ export async function runTexts(
   const kind = input.kind ?? 'unspecified';
   if (texts.length === 0) return { rows: [], usage: emptyUsage };
   const { manifest, tokenizer } = served;
-  const { maxTokens, modelId, prompts } = manifest;
+  const { maxTokens, prompts } = manifest;
+  const modelId = loadIdOf(manifest);
   const fieldOf = (index: number) => `${field}[${index}]`;
   const form = textFormOf(served, head, kind);
   const tokens = texts.reduce((sum, text) => sum + estimateFormTokens(text, form, maxTokens), 0);
-  const admission = context.scheduler.admit({ items: texts.length, tokens }, context.remainingMs());
+  const admission = context.scheduler.admit(modelId, { items: texts.length, tokens }, context.remainingMs());
   try {
     const prompted = texts.map((text) => withPrompt(text, kind, prompts));
     const tokenized = await tokenizer.tokenize(prompted, context.signal, form);

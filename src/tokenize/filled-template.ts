@@ -11,6 +11,12 @@ type Place = 'instruction' | 'query' | 'document';
 const fill = (template: string, values: Readonly<Record<Place, string>>): string =>
   template.replace(/\{(instruction|query|document)\}/gu, (_, place: Place) => values[place]);
 
+/** All of the text that is tokenised for a query and a passage, where neither is cut. */
+export const fillTemplate = (template: FilledTemplate, query: string, document: string): string => {
+  const { prefix, body, suffix, instruction } = template;
+  return prefix + fill(body, { instruction, query, document }) + suffix;
+};
+
 function joinIds(parts: readonly Int32Array[]): Int32Array {
   const ids = new Int32Array(parts.reduce((sum, part) => sum + part.length, 0));
   let position = 0;

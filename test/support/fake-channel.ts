@@ -1,13 +1,21 @@
 /** Owns scripted executors for tests: channels without a process, on which every fault can be played. */
 import type { ExecutorChannel, LaunchExecutor } from '../../src/device/channel.ts';
-import type { ExecutorMessage, ParentMessage, RunBatch, RunItem, RunRow } from '../../src/executor/protocol.ts';
+import type {
+  ExecutorMessage,
+  NodePlacement,
+  ParentMessage,
+  RunBatch,
+  RunFailureCause,
+  RunItem,
+  RunRow,
+} from '../../src/executor/protocol.ts';
 
 /** What a scripted executor does with a question: rows or `ok` answer it, the others are faults. */
 export type FakeRunReply =
   | readonly RunRow[]
   | 'hang'
   | 'exit'
-  | { readonly failed: string }
+  | { readonly failed: string; readonly kind?: RunFailureCause }
   /** Sent as it is, whatever it is. */
   | { readonly raw: unknown };
 export type FakeLoadReply = 'ok' | 'hang' | 'exit' | { readonly failed: string };
@@ -20,6 +28,10 @@ export interface FakeScript {
   stops?: boolean;
   /** What it says it runs on; `cpu` where left out. */
   executionProvider?: string;
+  /** What it says runs where; nothing where left out. */
+  placements?: readonly NodePlacement[];
+  /** The memory it says it has after a run. @unit bytes */
+  residentBytes?: number | ((batch: RunBatch) => number);
 }
 
 /** One launched executor, with the strings to pull. */
@@ -98,17 +110,24 @@ function createChannel(executorId: string, launch: number, script: FakeScript, b
   const load = () => {
     const reply = script.load?.(launch) ?? 'ok';
     if (reply === 'exit') exit('its process ended with exit code 1');
-    else if (reply === 'ok') emit({ type: 'loaded', executionProvider: script.executionProvider ?? 'cpu', loadMs: 1 });
-    else if (reply !== 'hang') emit({ type: 'loadFailed', reason: reply.failed });
+    else if (reply === 'ok') {
+      const executionProvider = script.executionProvider ?? 'cpu';
+      emit({ type: 'loaded', executionProvider, loadMs: 1, placements: script.placements ?? [] });
+    } else if (reply !== 'hang') emit({ type: 'loadFailed', reason: reply.failed });
   };
   const run = async (runId: number, batch: RunBatch) => {
     batches.push(batch);
     const reply = script.run === undefined ? fakeRows(batch) : await script.run(batch, launch);
     if (isGone || reply === 'hang') return;
     if (reply === 'exit') exit('its process ended with exit code 1');
-    else if ('failed' in reply) emit({ type: 'runFailed', runId, reason: reply.failed });
-    else if ('raw' in reply) emit(reply.raw);
-    else emit({ type: 'result', runId, rows: reply, computeMs: 1 });
+    else if ('failed' in reply) {
+      emit({ type: 'runFailed', runId, reason: reply.failed, kind: reply.kind ?? 'failed' });
+    } else if ('raw' in reply) emit(reply.raw);
+    else {
+      const { residentBytes: bytes = 1 } = script;
+      const residentBytes = typeof bytes === 'number' ? bytes : bytes(batch);
+      emit({ type: 'result', runId, rows: reply, computeMs: 1, residentBytes });
+    }
   };
 
   return {

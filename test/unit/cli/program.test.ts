@@ -50,7 +50,7 @@ describe('the command line', () => {
         'https://a.example,https://b.example',
         '--device=cpu',
       ),
-    ).toMatchObject({ port: 9, stdio: true, corsOrigins: ['https://a.example', 'https://b.example'], device: 'cpu' });
+    ).toMatchObject({ port: 9, stdio: true, corsOrigins: ['https://a.example', 'https://b.example'], device: ['cpu'] });
   });
 
   it('takes a truth value with and without a word', async () => {
@@ -69,7 +69,7 @@ describe('the command line', () => {
   it('has one command for models, with all that can be done to them', () => {
     const models = createProgram('1').commands.filter((command) => command.name() === 'models');
     expect(models).toHaveLength(1);
-    const names = ['pull', 'list', 'inspect', 'quantize'];
+    const names = ['pull', 'list', 'inspect', 'quantize', 'verify'];
     expect(models[0]?.commands.map((command) => command.name())).toEqual(names);
   });
 

@@ -101,6 +101,11 @@ describe('values', () => {
     ['host', ''],
     ['host', 5],
     ['device', 'tpu'],
+    ['device', 'auto,cuda'],
+    ['device', 'cuda:0,cpu'],
+    ['rerankDevice', 'cuda:x'],
+    ['rerankDevice', ''],
+    ['device', 5],
     ['precision', 'INT8'],
     ['corsOrigins', 'a,,b'],
     ['corsOrigins', 5],
@@ -169,7 +174,10 @@ describe('a start with problems', () => {
   });
 
   it('never repeats a secret', () => {
-    const problems = problemsOf({ flags: { apiKey: 5, port: 'geheim' }, environment: { TRIVEC_DEVICE: 'geheim' } });
+    const problems = problemsOf({
+      flags: { apiKey: 5, port: 'geheim' },
+      environment: { TRIVEC_DEVICE: 'geheim-und-lang' },
+    });
     expect(problems.join('\n')).not.toContain('geheim');
   });
 });

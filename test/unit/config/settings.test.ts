@@ -88,7 +88,8 @@ describe('the description', () => {
   it.each([
     ['stdio', null, 'false'],
     ['port', 'number', '8000'],
-    ['device', 'auto|cpu', 'auto'],
+    ['device', 'list', 'auto'],
+    ['rerankDevice', 'list', 'unset'],
     ['corsOrigins', 'list', 'none'],
     ['allowedHosts', 'list', 'unset'],
     ['embedModel', 'list', 'all-MiniLM-L6-v2'],

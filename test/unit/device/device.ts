@@ -1,6 +1,7 @@
 /** Owns a device over scripted executors and a hand-driven clock, for the tests of this folder. */
 import { defaultDeviceLimits } from '../../../src/device/limits.ts';
 import { createDeviceManager } from '../../../src/device/manager.ts';
+import type { DeviceManagerOptions } from '../../../src/device/manager.ts';
 import { RunFailure } from '../../../src/device/pool.ts';
 import type { RunResult, TakenExecutor } from '../../../src/device/pool.ts';
 import type { ProofRun } from '../../../src/device/proof.ts';
@@ -43,7 +44,9 @@ const proof: ProofRun = {
 };
 export const isProof = (batch: RunBatch) => batch === proofBatch;
 
-export function createDevice(script: FakeScript = {}, executors = 1) {
+export const batchLimits = { maxBatchTokens: 256, maxBatchItems: 16 };
+
+export function createDevice(script: FakeScript = {}, executors = 1, options: Partial<DeviceManagerOptions> = {}) {
   const clock = createFakeClock();
   const fake = createFakeExecutors(script);
   const moves: string[] = [];
@@ -56,6 +59,9 @@ export function createDevice(script: FakeScript = {}, executors = 1) {
     serves: ['embed'],
     executors,
     threads: 1,
+    provider: { name: 'cpu', deviceIndex: 0 },
+    batchLimits,
+    residentBytesOf: () => null,
     launch: fake.launch,
     models: [model],
     proofRuns: [proof],
@@ -67,6 +73,7 @@ export function createDevice(script: FakeScript = {}, executors = 1) {
       onProved: (id) => proved.push(id),
       onDied: (_id, reason, restartInMs) => deaths.push({ reason, restartInMs }),
     },
+    ...options,
   });
   return { clock, fake, manager, moves, deaths, proved };
 }
@@ -76,7 +83,7 @@ type Device = ReturnType<typeof createDevice>;
 export async function start(device: Device): Promise<readonly string[]> {
   const started = device.manager.start();
   await device.clock.advance(0);
-  return (await started).failures;
+  return (await started).failures.map(({ executorId, reason }) => `${executorId}: ${reason}`);
 }
 
 export function take(device: Device): TakenExecutor {

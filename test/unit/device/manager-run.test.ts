@@ -12,7 +12,11 @@ describe('a run', () => {
     expect(device.manager.take()).toBeNull();
     expect(device.manager.activeCount()).toBe(1);
     expect(device.manager.idleCount()).toBe(0);
-    expect(await executor.run(batchOf(1, 2))).toEqual({ rows: fakeRows(batchOf(1, 2)), computeMs: 1 });
+    expect(await executor.run(batchOf(1, 2))).toEqual({
+      rows: fakeRows(batchOf(1, 2)),
+      computeMs: 1,
+      residentBytes: 1,
+    });
     expect(device.manager.idleCount()).toBe(1);
   });
 
@@ -62,8 +66,18 @@ describe('an executor that fails in a run', () => {
   it.each([
     ['exits', 'exit', 'executorGone', 0],
     ['hangs', 'hang', 'timedOut', limits.runTimeoutMs],
-    ['answers another run', { raw: { type: 'result', runId: 999, rows: [], computeMs: 1 } }, 'executorGone', 0],
-    ['answers with too few rows', { raw: { type: 'result', runId: 2, rows: [], computeMs: 1 } }, 'executorGone', 0],
+    [
+      'answers another run',
+      { raw: { type: 'result', runId: 999, rows: [], computeMs: 1, residentBytes: 1 } },
+      'executorGone',
+      0,
+    ],
+    [
+      'answers with too few rows',
+      { raw: { type: 'result', runId: 2, rows: [], computeMs: 1, residentBytes: 1 } },
+      'executorGone',
+      0,
+    ],
     ['answers with something else', { raw: 42 }, 'executorGone', 0],
   ] as const)(
     'because it %s fails the run, is replaced, and ready says so meanwhile',
@@ -81,7 +95,7 @@ describe('an executor that fails in a run', () => {
       expect(device.manager.readiness().isReady).toBe(false);
       expect(device.manager.readiness().reasons).toHaveLength(1);
       expect(device.manager.canServeLater()).toBe(true);
-      expect(device.manager.reports()[0]?.state).toBe('down');
+      expect(device.manager.report().state).toBe('down');
       expect(device.manager.take()).toBeNull();
       await device.clock.advance(limits.restartBaseMs);
       expect(device.fake.channels).toHaveLength(2);
@@ -96,7 +110,7 @@ describe('an executor that fails in a run', () => {
     const lost = settle(take(device).run(batchOf(1)));
     await device.clock.advance(limits.runTimeoutMs + limits.restartBaseMs);
     const next = take(device).run(batchOf(7));
-    const stale = { type: 'result', runId: 2, rows: fakeRows(batchOf(1)), computeMs: 1 };
+    const stale = { type: 'result', runId: 2, rows: fakeRows(batchOf(1)), computeMs: 1, residentBytes: 1 };
     device.fake.channels[0]?.emit(stale);
     await device.clock.advance(0);
     expect(kindOf(await lost)).toBe('timedOut');
@@ -131,7 +145,7 @@ describe('an executor that fails in a run', () => {
   it('is killed when it says something that nobody asked for', async () => {
     const device = createDevice();
     await start(device);
-    device.fake.channels[0]?.emit({ type: 'result', runId: 1, rows: [], computeMs: 1 });
+    device.fake.channels[0]?.emit({ type: 'result', runId: 1, rows: [], computeMs: 1, residentBytes: 1 });
     await device.clock.advance(0);
     expect(device.fake.channels[0]?.isKilled()).toBe(true);
     expect(device.deaths[0]?.reason).toContain('nobody asked for');

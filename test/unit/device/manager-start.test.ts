@@ -1,13 +1,12 @@
 import { describe, expect, it } from 'vitest';
-import { createDeviceManager } from '../../../src/device/manager.ts';
 import { fakeRows } from '../../support/fake-channel.ts';
-import { batchOf, createDevice, limits, proofBatch, start, take } from './device.ts';
+import { batchOf, createDevice, isProof, limits, proofBatch, settle, start, take } from './device.ts';
 
 describe('the start of a device', () => {
   it('is over when every executor has loaded, run its proof and become ready', async () => {
     const device = createDevice({}, 2);
     expect(device.manager.readiness().isReady).toBe(false);
-    expect(device.manager.reports()[0]?.state).toBe('starting');
+    expect(device.manager.report().state).toBe('starting');
     expect(await start(device)).toEqual([]);
     expect(device.fake.batches).toEqual([proofBatch, proofBatch]);
     expect(device.proved).toEqual(['cpu:0/0', 'cpu:0/1']);
@@ -34,7 +33,7 @@ describe('the start of a device', () => {
     expect(failures[0]).toContain('cpu:0/0');
     expect(failures[0]).toContain(reason);
     expect(device.manager.canServeLater()).toBe(false);
-    expect(device.manager.reports()[0]?.state).toBe('down');
+    expect(device.manager.report().state).toBe('down');
     await device.clock.advance(3_600_000);
     expect(device.fake.channels).toHaveLength(1);
     expect(device.fake.channels[0]?.isKilled()).toBe(true);
@@ -51,31 +50,18 @@ describe('the start of a device', () => {
     await device.clock.advance(boundMs - 1);
     expect(device.fake.channels[0]?.isKilled()).toBe(false);
     await device.clock.advance(1);
-    expect((await started).failures[0]).toContain(`within ${boundMs} ms`);
+    expect((await started).failures[0]?.reason).toContain(`within ${boundMs} ms`);
     expect(device.fake.channels[0]?.isKilled()).toBe(true);
     expect(device.manager.canServeLater()).toBe(false);
   });
 
   it('fails where the executor cannot even be launched', async () => {
-    const device = createDevice();
-    const manager = createDeviceManager({
-      deviceId: 'cpu:0',
-      deviceName: 'A CPU',
-      precision: 'int8',
-      serves: [],
-      executors: 1,
-      threads: 1,
+    const device = createDevice({}, 1, {
       launch: () => {
         throw new Error('no process left');
       },
-      models: [],
-      proofRuns: [],
-      clock: device.clock,
-      random: () => 0,
-      limits,
-      observer: { onMoved: () => undefined, onProved: () => undefined, onDied: () => undefined },
     });
-    expect((await manager.start()).failures[0]).toContain('no process left');
+    expect((await device.manager.start()).failures[0]?.reason).toContain('no process left');
   });
 
   it('leaves the executors that proved themselves in service when another one did not', async () => {
@@ -98,17 +84,48 @@ describe('the start of a device', () => {
 
 describe('the report of a device', () => {
   it('is one line whatever the number of executors, with what the executor said it runs on', async () => {
-    const device = createDevice({ executionProvider: 'elsewhere' }, 3);
+    const device = createDevice({ executionProvider: 'cuda' }, 3, { provider: { name: 'cuda', deviceIndex: 0 } });
     await start(device);
-    expect(device.manager.reports()).toEqual([
-      {
-        id: 'cpu:0',
-        executionProvider: 'elsewhere',
-        name: 'A CPU',
-        precision: 'int8',
-        state: 'ready',
-        serves: ['embed'],
-      },
-    ]);
+    expect(device.manager.report()).toEqual({
+      id: 'cpu:0',
+      executionProvider: 'cuda',
+      name: 'A CPU',
+      precision: 'int8',
+      state: 'ready',
+      serves: ['embed'],
+    });
+  });
+});
+
+describe('an executor that left computing to the CPU', () => {
+  const webgpu = { provider: { name: 'webgpu', deviceIndex: 0 } } as const;
+
+  it('is not taken, and the model and the nodes are named', async () => {
+    const foreignNodes = ['a (MatMul)', 'b (Softmax)', 'c (MatMul)', 'd (Gelu)', 'e (Gelu)'];
+    const placements = [
+      { modelId: 'fine', foreignNodes: [] },
+      { modelId: 'm', foreignNodes },
+    ];
+    const device = createDevice({ executionProvider: 'webgpu', placements }, 1, webgpu);
+    const [failure] = await start(device);
+    expect(failure).toContain('webgpu cannot compute all of m: a (MatMul), b (Softmax), c (MatMul) and 2 others');
+  });
+
+  it('or took another provider than it was asked for, is not taken', async () => {
+    const [failure] = await start(createDevice({ executionProvider: 'cpu' }, 1, webgpu));
+    expect(failure).toContain('webgpu was asked for, and cpu took the models');
+  });
+});
+
+describe('a run that failed', () => {
+  it('has its executor prove itself before it waits again', async () => {
+    const device = createDevice({ run: (batch) => (isProof(batch) ? fakeRows(batch) : { failed: 'bad input' }) });
+    await start(device);
+    const proofs = () => device.fake.batches.filter(isProof).length;
+    const before = proofs();
+    await settle(take(device).run(batchOf(1)));
+    await device.clock.advance(0);
+    expect(proofs()).toBe(before + 1);
+    expect(device.manager.idleCount()).toBe(1);
   });
 });

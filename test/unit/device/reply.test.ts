@@ -14,7 +14,7 @@ const batchOf = (head: Head): RunBatch => ({
   queryRows: head === 'maxSim' ? { values: Float32Array.of(1, 0), dimension: 2 } : null,
 });
 const heads: readonly Head[] = ['dense', 'sparse', 'rows', 'logit', 'maxSim'];
-const resultOf = (rows: unknown) => ({ type: 'result', runId: 7, rows, computeMs: 1 });
+const resultOf = (rows: unknown) => ({ type: 'result', runId: 7, rows, computeMs: 1, residentBytes: 1 });
 
 describe('an answer to a run', () => {
   it.each(heads)('is believed for the head %s where it fits the batch', (head) => {
@@ -24,8 +24,10 @@ describe('an answer to a run', () => {
   });
 
   it('is believed where it says that the run failed', () => {
-    const reply = { type: 'runFailed', runId: 7, reason: 'why' };
-    expect(readRunReply(reply, 7, batchOf('dense'))).toEqual({ isValid: true, reply });
+    for (const kind of ['failed', 'outOfMemory', 'deviceLost']) {
+      const reply = { type: 'runFailed', runId: 7, reason: 'why', kind };
+      expect(readRunReply(reply, 7, batchOf('dense'))).toEqual({ isValid: true, reply });
+    }
   });
 
   const dense = fakeRows(batchOf('dense'));
@@ -35,7 +37,9 @@ describe('an answer to a run', () => {
     ['a list', [1]],
     ['another run', { ...resultOf(dense), runId: 6 }],
     ['another kind of message', { type: 'loaded', runId: 7 }],
-    ['a failure without a reason', { type: 'runFailed', runId: 7 }],
+    ['a failure without a reason', { type: 'runFailed', runId: 7, kind: 'failed' }],
+    ['a failure of no kind', { type: 'runFailed', runId: 7, reason: 'why' }],
+    ['a failure of an unknown kind', { type: 'runFailed', runId: 7, reason: 'why', kind: 'bored' }],
     ['too few rows', resultOf(dense.slice(1))],
     ['too many rows', resultOf([...dense, ...dense])],
     ['no rows', resultOf(undefined)],
@@ -44,6 +48,8 @@ describe('an answer to a run', () => {
     ['an empty vector', resultOf([dense[0], { values: new Float32Array(0), indices: null }])],
     ['a vector with indices', resultOf([dense[0], { values: Float32Array.of(1), indices: Int32Array.of(1) }])],
     ['no time', { ...resultOf(dense), computeMs: Number.NaN }],
+    ['no memory', { ...resultOf(dense), residentBytes: undefined }],
+    ['memory that is not a number', { ...resultOf(dense), residentBytes: Number.NaN }],
   ])('is garbage where it holds %s', (_name, message) => {
     expect(readRunReply(message, 7, batchOf('dense')).isValid).toBe(false);
   });
@@ -75,9 +81,19 @@ describe('an answer to a run', () => {
 
 describe('an answer to a load', () => {
   it('is what loaded, or why it did not', () => {
-    const loaded = { type: 'loaded', executionProvider: 'cpu', loadMs: 3 };
+    const placements = [{ modelId: 'm', foreignNodes: ['attention (Attention)'] }];
+    const loaded = { type: 'loaded', executionProvider: 'webgpu', loadMs: 3, placements };
     const failed = { type: 'loadFailed', reason: 'why' };
     expect(readLoadReply(loaded)).toEqual({ isValid: true, reply: loaded });
     expect(readLoadReply(failed)).toEqual({ isValid: true, reply: failed });
+  });
+
+  it.each([
+    ['nothing', undefined],
+    ['a list of names', ['m']],
+    ['a model without its nodes', [{ modelId: 'm' }]],
+    ['nodes that are not names', [{ modelId: 'm', foreignNodes: [1] }]],
+  ])('is garbage where it says of what runs where %s', (_name, placements) => {
+    expect(readLoadReply({ type: 'loaded', executionProvider: 'cpu', loadMs: 3, placements }).isValid).toBe(false);
   });
 });

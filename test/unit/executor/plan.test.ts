@@ -1,17 +1,19 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { cpuRunLimits, planRuns } from '../../../src/executor/plan.ts';
+import { cpuRunLimits, planRuns, runLimitsOf } from '../../../src/executor/plan.ts';
 import type { RunLimits } from '../../../src/executor/plan.ts';
 import type { ModelLoad, RunPolicy } from '../../../src/executor/protocol.ts';
+import { rungOf, rungsUpTo } from '../../../src/executor/shape-ladder.ts';
 
-type Facts = Pick<ModelLoad, 'runPolicy' | 'precision' | 'sparse'>;
+type Facts = Pick<ModelLoad, 'runPolicy' | 'precision' | 'sparse' | 'maxTokens'>;
 const facts = (kind: RunPolicy['kind'], policy: Partial<RunPolicy> = {}, more: Partial<Facts> = {}): Facts => ({
   runPolicy: { kind, fixedBatch: null, fixedTokens: null, ...policy },
   precision: 'fp32',
   sparse: null,
+  maxTokens: 600,
   ...more,
 });
-const device: RunLimits = { maxRunTokens: 4096, isPaddingCheap: true };
+const device: RunLimits = runLimitsOf('webgpu');
 const kinds = ['alone', 'equalLength', 'padded'] as const;
 const anyLengths = fc.array(fc.integer({ min: 1, max: 600 }), { maxLength: 80 });
 const times = (count: number, length: number) => Array<number>(count).fill(length);
@@ -31,12 +33,15 @@ describe('the runs of a batch', () => {
           const positions = runs.flatMap((run) => run.positions).sort((left, right) => left - right);
           expect(positions).toEqual([...lengths.keys()]);
           for (const run of runs) {
-            expect(run.texts).toBe(fixedBatch ?? run.positions.length);
-            expect(run.positions.length).toBeLessThanOrEqual(run.texts);
+            const count = run.positions.length;
+            const texts = limits.isPaddingCheap ? 2 ** Math.ceil(Math.log2(count)) : count;
+            expect(run.texts).toBe(fixedBatch ?? texts);
+            expect(count).toBeLessThanOrEqual(run.texts);
             const longest = Math.max(...run.positions.map((position) => lengths[position] ?? 0));
-            expect(run.tokens).toBe(fixedTokens ?? longest);
+            const isOnLadder = limits.isPaddingCheap && kind === 'padded';
+            expect(run.tokens).toBe(fixedTokens ?? (isOnLadder ? rungOf(longest, 600) : longest));
             const isBounded = run.texts * run.tokens <= limits.maxRunTokens;
-            expect(isBounded || run.positions.length === 1 || fixedBatch !== null).toBe(true);
+            expect(isBounded || count === 1 || fixedBatch !== null).toBe(true);
           }
         },
       ),
@@ -73,8 +78,39 @@ describe('the runs of a batch', () => {
     const runs = planRuns([8, 512, 9, 500, 7], 'dense', facts('padded'), { ...device, maxRunTokens: 1024 });
     expect(runs).toEqual([
       { positions: [1, 3], texts: 2, tokens: 512 },
-      { positions: [2, 0, 4], texts: 3, tokens: 9 },
+      { positions: [2, 0, 4], texts: 4, tokens: 16 },
     ]);
+  });
+
+  it('are not padded to more than twice their length on a device where padding is cheap, unless all are short', () => {
+    const runs = planRuns([300, 190, 180, 60, 5], 'dense', facts('padded'), device);
+    expect(runs).toEqual([
+      { positions: [0], texts: 1, tokens: 384 },
+      { positions: [1, 2], texts: 2, tokens: 192 },
+      { positions: [3, 4], texts: 2, tokens: 64 },
+    ]);
+  });
+
+  it('are split into powers of two on such a device where copies would cost more than another run', () => {
+    const texts = (count: number, length: number) =>
+      planRuns(times(count, length), 'dense', facts('padded'), device).map((run) => [run.positions.length, run.texts]);
+    expect(texts(33, 100)).toEqual([
+      [32, 32],
+      [1, 1],
+    ]);
+    expect(texts(5, 30)).toEqual([[5, 8]]);
+  });
+
+  it('come in few sizes on such a device, whatever the texts', () => {
+    const sizes = new Set<string>();
+    const some = fc.array(fc.integer({ min: 1, max: 600 }), { maxLength: 30 });
+    fc.assert(
+      fc.property(some, (lengths) => {
+        for (const run of planRuns(lengths, 'dense', facts('padded'), device)) sizes.add(`${run.texts}x${run.tokens}`);
+      }),
+      { numRuns: 500 },
+    );
+    expect(sizes.size).toBeLessThanOrEqual(rungsUpTo(600).length * 10);
   });
 
   it('are filled up to a fixed batch, with other lengths before copies where a mask hides padding', () => {

@@ -10,6 +10,7 @@ import type { LaunchExecutor } from '../../../src/device/channel.ts';
 import { defaultDeviceLimits } from '../../../src/device/limits.ts';
 import { createDeviceManager } from '../../../src/device/manager.ts';
 import type { DeviceManager } from '../../../src/device/manager.ts';
+import { residentBytesOf } from '../../../src/device/memory.ts';
 import type { RunResult } from '../../../src/device/pool.ts';
 import type { Head, ModelLoad, RunBatch, RunItem, RunRow } from '../../../src/executor/protocol.ts';
 import type { ModelManifest } from '../../../src/model/manifest.ts';
@@ -87,6 +88,9 @@ export async function startDevice(
     serves: ['embed'],
     executors: options.executors ?? 1,
     threads: 1,
+    provider: { name: 'cpu', deviceIndex: 0 },
+    batchLimits: { maxBatchTokens: 256, maxBatchItems: 16 },
+    residentBytesOf,
     launch,
     models: options.loads ?? (await embeddedLoads()),
     proofRuns: [],
@@ -97,7 +101,7 @@ export async function startDevice(
   });
   managers.push(manager);
   const { failures } = await manager.start();
-  return { manager, pids, exits, failures };
+  return { manager, pids, exits, failures: failures.map(({ reason }) => reason) };
 }
 
 export const textOf = (tokens: number, seed: number, extra: Partial<RunItem> = {}): RunItem => ({

@@ -26,8 +26,9 @@ import { sqrtLenPoolReference } from '../../../src/kernels/sqrt-len-pool/referen
 import { weightedMeanPool } from '../../../src/kernels/weighted-mean-pool/graph.ts';
 import { weightedMeanPoolReference } from '../../../src/kernels/weighted-mean-pool/reference.ts';
 import { toBinary } from '@bufbuild/protobuf';
+import { itInEveryOpset, toleranceOn } from './engines.ts';
 import { dimsOf, encodeModel, flatten, floatTensor, intTensor, maxDifference, runModel } from './run-onnx.ts';
-import type { Nested } from './run-onnx.ts';
+import type { Engine, Nested } from './run-onnx.ts';
 
 interface Case {
   readonly name: string;
@@ -44,8 +45,6 @@ interface CaseFile {
   readonly tolerance: number;
   readonly cases: readonly Case[];
 }
-
-const opsets = Array.from({ length: 11 }, (_, index) => 11 + index);
 
 const readCases = (kernel: string): CaseFile =>
   JSON.parse(readFileSync(new URL(`../../../src/kernels/${kernel}/cases.json`, import.meta.url), 'utf8')) as CaseFile;
@@ -77,6 +76,7 @@ async function runTokenKernel(
   hidden: number[][][],
   mask: number[][] | undefined,
   variant: SpladeVariant | undefined,
+  engine: Engine,
 ) {
   const builder = createGraphBuilder(opset);
   const input = builder.input('hidden', elementTypes.float32, ['batch', 'sequence', 'width']);
@@ -84,7 +84,7 @@ async function runTokenKernel(
   builder.output('result', kernel.graph(builder, input, maskInput, variant), kernel.shape);
   const model = encodeModel(builder);
   const feeds = { hidden: floatTensor(hidden), ...(mask ? { attention_mask: intTensor(mask) } : {}) };
-  return (await runModel(model, feeds))['result'];
+  return (await runModel(model, feeds, ['result'], engine))['result'];
 }
 
 describe.each(Object.entries(tokenKernels))('kernel %s', (name, kernel) => {
@@ -98,21 +98,23 @@ describe.each(Object.entries(tokenKernels))('kernel %s', (name, kernel) => {
     },
   );
 
-  it.each(opsets)('the graph equals the reference in operator set %i', async (opset) => {
+  itInEveryOpset('the graph equals the reference', async (opset, engine) => {
     for (const { hidden = [], mask, variant } of cases) {
       const expected = hidden.map((rows, index) => kernel.reference(rows, mask?.[index] ?? null, variant));
-      const found = await runTokenKernel(kernel, opset, hidden, mask, variant);
+      const found = await runTokenKernel(kernel, opset, hidden, mask, variant, engine);
       expect(found?.dims).toEqual(dimsOf(expected));
-      expect(maxDifference(found?.values ?? [], flatten(expected))).toBeLessThanOrEqual(tolerance);
+      expect(maxDifference(found?.values ?? [], flatten(expected))).toBeLessThanOrEqual(toleranceOn(engine, tolerance));
     }
   });
 
-  it.each(opsets)('without a mask input every row counts, in operator set %i', async (opset) => {
+  itInEveryOpset('without a mask input every row counts,', async (opset, engine) => {
     for (const { hidden = [], variant } of cases) {
       const expected = hidden.map((rows) => kernel.reference(rows, null, variant));
-      const found = await runTokenKernel(kernel, opset, hidden, undefined, variant);
+      const found = await runTokenKernel(kernel, opset, hidden, undefined, variant, engine);
       expect(found?.dims).toEqual(dimsOf(expected));
-      expect(maxDifference(found?.values ?? [], flatten(expected))).toBeLessThanOrEqual(Math.max(tolerance, 1e-5));
+      expect(maxDifference(found?.values ?? [], flatten(expected))).toBeLessThanOrEqual(
+        toleranceOn(engine, Math.max(tolerance, 1e-5)),
+      );
     }
   });
 });
@@ -125,14 +127,16 @@ describe('kernel normalize', () => {
     expect(maxDifference(flatten(found), flatten(expected))).toBeLessThanOrEqual(tolerance);
   });
 
-  it.each(opsets)('the graph equals the reference in operator set %i', async (opset) => {
+  itInEveryOpset('the graph equals the reference', async (opset, engine) => {
     for (const { vectors = [] } of cases) {
       const builder = createGraphBuilder(opset);
       const input = builder.input('vectors', elementTypes.float32, ['batch', 'width']);
       builder.output('result', normalize(builder, input), ['batch', 'width']);
-      const found = (await runModel(encodeModel(builder), { vectors: floatTensor(vectors) }))['result'];
+      const found = (await runModel(encodeModel(builder), { vectors: floatTensor(vectors) }, ['result'], engine))[
+        'result'
+      ];
       const expected = flatten(vectors.map((vector) => normalizeReference(vector)));
-      expect(maxDifference(found?.values ?? [], expected)).toBeLessThanOrEqual(tolerance);
+      expect(maxDifference(found?.values ?? [], expected)).toBeLessThanOrEqual(toleranceOn(engine, tolerance));
     }
   });
 });
@@ -145,14 +149,14 @@ describe('kernel max-sim', () => {
     expect(maxDifference([found], flatten(one.expected))).toBeLessThanOrEqual(tolerance);
   });
 
-  it.each(opsets)('the stand-alone model equals the reference in operator set %i', async (opset) => {
+  itInEveryOpset('the stand-alone model equals the reference', async (opset, engine) => {
     const model = toBinary(ModelProtoSchema, maxSimModel('trivec_max_sim', opset));
     for (const { queryRows = [], passageRows = [] } of cases) {
       const feeds = { query_rows: floatTensor(queryRows), passage_rows: floatTensor(passageRows) };
-      const found = (await runModel(model, feeds))['trivec_max_sim'];
+      const found = (await runModel(model, feeds, ['trivec_max_sim'], engine))['trivec_max_sim'];
       expect(found?.dims).toEqual([1]);
       const expected = [maxSimReference(queryRows, passageRows)];
-      expect(maxDifference(found?.values ?? [], expected)).toBeLessThanOrEqual(tolerance);
+      expect(maxDifference(found?.values ?? [], expected)).toBeLessThanOrEqual(toleranceOn(engine, tolerance));
     }
   });
 });

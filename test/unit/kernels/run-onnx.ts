@@ -1,4 +1,4 @@
-/** Owns the running of a model's bytes on the CPU, for tests. */
+/** Owns the running of a model's bytes in the test's own process. */
 import { create, toBinary } from '@bufbuild/protobuf';
 import * as ort from 'onnxruntime-node';
 import type { GraphBuilder } from '../../../src/kernels/onnx/builder.ts';
@@ -46,13 +46,22 @@ export interface Output {
   readonly dims: readonly number[];
 }
 
-/** The named outputs of one run on the CPU; all of them where none is named. */
+/** What a model is run on. */
+export type Engine = 'cpu' | 'webgpu';
+
+const providers: Readonly<Record<Engine, ort.InferenceSession.ExecutionProviderConfig>> = {
+  cpu: 'cpu',
+  webgpu: { name: 'webgpu' },
+};
+
+/** The named outputs of one run; all of them where none is named. */
 export async function runModel(
   model: Uint8Array | string,
   feeds: Record<string, ort.Tensor>,
   outputs?: readonly string[],
+  engine: Engine = 'cpu',
 ): Promise<Record<string, Output>> {
-  const options = { executionProviders: ['cpu'], intraOpNumThreads: 1 };
+  const options = { executionProviders: [providers[engine]], intraOpNumThreads: 1, logSeverityLevel: 3 } as const;
   const session = await (typeof model === 'string'
     ? ort.InferenceSession.create(model, options)
     : ort.InferenceSession.create(model, options));

@@ -53,8 +53,11 @@ describe.each(['cpu', 'cuda'])('the image %s', (target) => {
     expect(settings).toEqual(expect.arrayContaining(names));
   });
 
-  it('does not claim an execution provider that it does not hold', () => {
-    expect(argumentsOf(instructions, 'LABEL').join(' ')).toContain('trivec.execution-providers="cpu"');
+  it('claims the execution providers that it holds, and no other', () => {
+    const holdsCuda = argumentsOf(instructions, 'COPY').includes('--from=cuda-libraries /app/cuda cuda');
+    const claimed = /trivec\.execution-providers="([^"]+)"/.exec(argumentsOf(instructions, 'LABEL').join(' '))?.[1];
+    expect(claimed).toBe(holdsCuda ? 'cuda,cpu' : 'cpu');
+    expect(holdsCuda).toBe(target === 'cuda');
   });
 });
 
@@ -62,6 +65,12 @@ describe('the Dockerfile', () => {
   it('only the CUDA image asks the container runtime for a GPU', () => {
     expect(environmentOf(instructionsOf(stages, 'cuda'))).toHaveProperty('NVIDIA_VISIBLE_DEVICES', 'all');
     expect(environmentOf(instructionsOf(stages, 'cpu'))).not.toHaveProperty('NVIDIA_VISIBLE_DEVICES');
+  });
+
+  it('the libraries of CUDA come by the program’s own command, into the program’s own folder', () => {
+    const [command] = argumentsOf(stages.find(({ name }) => name === 'cuda-libraries')?.instructions ?? [], 'RUN');
+    expect(command).toBe('node dist/main.js devices install-cuda --cache-dir /app');
+    expect(argumentsOf(instructionsOf(stages, 'build'), 'WORKDIR')).toEqual(['/app']);
   });
 
   it('every stage stands on one base image', () => {

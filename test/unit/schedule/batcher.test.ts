@@ -1,6 +1,13 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { maxInteractiveInARow, pickBatch, pickLane, type CallQueue } from '../../../src/schedule/batcher.ts';
+import {
+  maxInteractiveInARow,
+  pickBatch,
+  pickTurn,
+  type CallQueue,
+  type QueueView,
+} from '../../../src/schedule/batcher.ts';
+import type { BatchLimits } from '../../../src/device/budget.ts';
 import type { Item, Lane, RunKey } from '../../../src/schedule/item.ts';
 import { WaitingQueue, type WaitingCall } from '../../../src/schedule/queue.ts';
 
@@ -23,12 +30,22 @@ function callOf(name: string, key: RunKey, items: readonly { tokens: number; mus
     run: { ids: new Int32Array(tokens), typeIds: null, keptRows: null },
     tokens,
     index,
+    fingerprint: 0,
     queuedAtMs: 0,
     state: 'queued',
     lostRuns: 0,
     mustRunAlone,
   }));
   return { name, key, waiting };
+}
+
+const anyModel = () => true;
+const laneOf = (view: QueueView) => pickTurn(view, anyModel)?.lane ?? null;
+
+/** The batch of whoever's turn it is, where every model can run. */
+function pick(view: QueueView, limits: BatchLimits, active: number) {
+  const turn = pickTurn(view, anyModel);
+  return turn === null ? null : pickBatch(view, turn, limits, active);
 }
 
 const alike = (count: number, tokens = 1) => Array.from({ length: count }, () => ({ tokens }));
@@ -69,7 +86,21 @@ describe('the lane whose turn it is', () => {
   ])('is $lane with $interactive interactive and $bulk bulk calls after $inARow batches', (row) => {
     const lane = (count: number) => Array.from({ length: count }, () => callOf('x', plainKey, alike(1)));
     const lanes = { interactive: lane(row.interactive), bulk: lane(row.bulk) };
-    expect(pickLane({ lanes, interactiveInARow: row.inARow })).toBe(row.lane);
+    expect(laneOf({ lanes, interactiveInARow: row.inARow })).toBe(row.lane);
+  });
+});
+
+describe('the call whose turn it is', () => {
+  it('is the first of those whose model can run now', () => {
+    fc.assert(
+      fc.property(anyView, fc.constantFrom('a', 'b', 'none'), (view, idle) => {
+        const turn = pickTurn(view, (modelId) => modelId === idle);
+        const runnable = [...view.lanes.interactive, ...view.lanes.bulk].filter(({ key }) => key.modelId === idle);
+        expect(turn === null).toBe(runnable.length === 0);
+        if (turn === null) return;
+        expect(turn.lead).toBe(view.lanes[turn.lane].find(({ key }) => key.modelId === idle));
+      }),
+    );
   });
 });
 
@@ -77,12 +108,12 @@ describe('a picked batch', () => {
   it('is there exactly when something waits, and takes the oldest item of the call whose turn it is', () => {
     fc.assert(
       fc.property(anyView, anyLimits, executors, (view, limits, active) => {
-        const pick = pickBatch(view, limits, active);
-        const lane = pickLane(view);
-        expect(pick?.lane ?? null).toBe(lane);
-        if (pick === null || lane === null) return;
+        const picked = pick(view, limits, active);
+        const lane = laneOf(view);
+        expect(picked?.lane ?? null).toBe(lane);
+        if (picked === null || lane === null) return;
         const lead = view.lanes[lane][0];
-        expect(lead !== undefined && (pick.take.get(lead) ?? 0) >= 1).toBe(true);
+        expect(lead !== undefined && (picked.take.get(lead) ?? 0) >= 1).toBe(true);
       }),
     );
   });
@@ -90,9 +121,9 @@ describe('a picked batch', () => {
   it('never exceeds the limits, except for one item that alone is too large', () => {
     fc.assert(
       fc.property(anyView, anyLimits, executors, (view, limits, active) => {
-        const pick = pickBatch(view, limits, active);
-        if (pick === null) return;
-        const items = itemsOf(pick.take);
+        const picked = pick(view, limits, active);
+        if (picked === null) return;
+        const items = itemsOf(picked.take);
         expect(items.length).toBeLessThanOrEqual(limits.maxBatchItems);
         const tokens = items.reduce((sum, item) => sum + item.tokens, 0);
         if (items.length > 1) expect(tokens).toBeLessThanOrEqual(limits.maxBatchTokens);
@@ -103,8 +134,8 @@ describe('a picked batch', () => {
   it('joins only items of one model, one head and one query', () => {
     fc.assert(
       fc.property(anyView, anyLimits, executors, (view, limits, active) => {
-        const pick = pickBatch(view, limits, active);
-        const [first, ...rest] = pick === null ? [] : [...pick.take.keys()].map(({ key }) => key);
+        const picked = pick(view, limits, active);
+        const [first, ...rest] = picked === null ? [] : [...picked.take.keys()].map(({ key }) => key);
         for (const key of rest) {
           expect(key).toEqual(first);
           expect(key.queryRows).toBe(first?.queryRows);
@@ -116,14 +147,14 @@ describe('a picked batch', () => {
   it('takes only items that wait, each at most once, and alone those that must run alone', () => {
     fc.assert(
       fc.property(anyView, anyLimits, executors, (view, limits, active) => {
-        const pick = pickBatch(view, limits, active);
-        if (pick === null) return;
-        for (const [call, count] of pick.take) {
-          expect(view.lanes[pick.lane]).toContain(call);
+        const picked = pick(view, limits, active);
+        if (picked === null) return;
+        for (const [call, count] of picked.take) {
+          expect(view.lanes[picked.lane]).toContain(call);
           expect(count).toBeGreaterThanOrEqual(1);
           expect(count).toBeLessThanOrEqual(call.waiting.length);
         }
-        const items = itemsOf(pick.take);
+        const items = itemsOf(picked.take);
         expect(new Set(items).size).toBe(items.length);
         if (items.some((item) => item.mustRunAlone)) expect(items).toHaveLength(1);
       }),
@@ -133,24 +164,24 @@ describe('a picked batch', () => {
   it('is spread over all executors', () => {
     const lanes = { interactive: [], bulk: [callOf('x', plainKey, alike(16))] };
     const limits = { maxBatchItems: 16, maxBatchTokens: 1000 };
-    const pick = pickBatch({ lanes, interactiveInARow: 0 }, limits, 4);
-    expect([...(pick?.take.values() ?? [])]).toEqual([4]);
+    const picked = pick({ lanes, interactiveInARow: 0 }, limits, 4);
+    expect([...(picked?.take.values() ?? [])]).toEqual([4]);
   });
 
   it('fills up with whatever still fits, in turns', () => {
     const long = callOf('long', plainKey, [{ tokens: 5 }, { tokens: 50 }]);
     const short = callOf('short', plainKey, alike(3));
     const lanes = { interactive: [long, short], bulk: [] };
-    const pick = pickBatch({ lanes, interactiveInARow: 0 }, { maxBatchItems: 8, maxBatchTokens: 10 }, 1);
-    expect(pick?.take.get(long)).toBe(1);
-    expect(pick?.take.get(short)).toBe(3);
+    const picked = pick({ lanes, interactiveInARow: 0 }, { maxBatchItems: 8, maxBatchTokens: 10 }, 1);
+    expect(picked?.take.get(long)).toBe(1);
+    expect(picked?.take.get(short)).toBe(3);
   });
 
   it('changes nothing that waits', () => {
     fc.assert(
       fc.property(anyView, anyLimits, executors, (view, limits, active) => {
         const before = JSON.stringify(view);
-        pickBatch(view, limits, active);
+        pick(view, limits, active);
         expect(JSON.stringify(view)).toBe(before);
       }),
     );
@@ -166,9 +197,11 @@ function drain(
   const batches: { name: string; index: number; lane: Lane }[][] = [];
   for (;;) {
     beforeEach(batches.length);
-    const pick = pickBatch(queue, limits, 1);
-    if (pick === null) return batches;
-    batches.push(queue.take(pick).map(({ call, item }) => ({ name: call.name, index: item.index, lane: pick.lane })));
+    const picked = pick(queue, limits, 1);
+    if (picked === null) return batches;
+    batches.push(
+      queue.take(picked).map(({ call, item }) => ({ name: call.name, index: item.index, lane: picked.lane })),
+    );
   }
 }
 

@@ -1,4 +1,5 @@
 /** Owns a device pool without devices: every run waits until the test says how it ends. */
+import type { BatchLimits } from '../../../src/device/budget.ts';
 import { RunFailure, type DevicePool, type RunResult } from '../../../src/device/pool.ts';
 import type { RunBatch, RunItem, RunRow } from '../../../src/executor/protocol.ts';
 
@@ -42,7 +43,11 @@ export const itemOf = (id: number, tokens = 1): RunItem => ({
 const settle = () => new Promise<void>((resolve) => setImmediate(resolve));
 
 /** A pool of idle executors; with `answer` every run ends by itself, in a later turn. */
-export function createFakePool(executors = 1, answer?: (batch: RunBatch) => readonly RunRow[]): FakePool {
+export function createFakePool(
+  executors = 1,
+  batchLimits: BatchLimits = { maxBatchItems: 4, maxBatchTokens: 64 },
+  answer?: (batch: RunBatch) => readonly RunRow[],
+): FakePool {
   const state = new Map<string, 'ready' | 'busy' | 'dead'>();
   for (let at = 0; at < executors; at += 1) state.set(`cpu:0/${at}`, 'ready');
   const listeners: (() => void)[] = [];
@@ -98,7 +103,7 @@ export function createFakePool(executors = 1, answer?: (batch: RunBatch) => read
       const executorId = [...state].find(([, each]) => each === 'ready')?.[0];
       if (executorId === undefined) return null;
       state.set(executorId, 'busy');
-      return { executorId, deviceId: 'cpu:0', run: (batch) => start(executorId, batch) };
+      return { executorId, deviceId: 'cpu:0', batchLimits, run: (batch) => start(executorId, batch) };
     },
     activeCount: () => countOf('ready', 'busy'),
     idleCount: () => countOf('ready'),

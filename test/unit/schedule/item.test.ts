@@ -17,6 +17,7 @@ const itemIn = (state: ItemState): Item => ({
   run: { ids: new Int32Array(7), typeIds: null, keptRows: null },
   tokens: 7,
   index: 0,
+  fingerprint: 0,
   queuedAtMs: 0,
   state,
   lostRuns: 0,

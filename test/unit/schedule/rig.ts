@@ -49,7 +49,11 @@ export function createRig(
   } = {},
 ): Rig {
   const clock = createFakeClock();
-  const pool = createFakePool(options.executors ?? 1, options.answer);
+  const pool = createFakePool(
+    options.executors ?? 1,
+    { maxBatchItems: options.maxBatchItems ?? 4, maxBatchTokens: options.maxBatchTokens ?? 64 },
+    options.answer,
+  );
   const told: Told = { runs: [], lostRuns: [], badResults: [] };
   const scheduler = createScheduler({
     pool,
@@ -57,8 +61,6 @@ export function createRig(
     limits: {
       maxQueuedItems: options.maxQueuedItems ?? 10_000,
       maxQueuedTokens: options.maxQueuedTokens ?? 1_000_000,
-      maxBatchItems: options.maxBatchItems ?? 4,
-      maxBatchTokens: options.maxBatchTokens ?? 64,
     },
     observer: {
       onRun: (run) => told.runs.push(run),
@@ -77,7 +79,7 @@ export function createRig(
       let doneCount = 0;
       let settled: PromiseSettledResult<JobOutcome> | undefined;
       const run = async () => {
-        const admission = scheduler.admit({ items: items.length, tokens }, 60_000);
+        const admission = scheduler.admit('m', { items: items.length, tokens }, 60_000);
         try {
           return await admission.run({
             key: { modelId: 'm', head: 'dense', queryRows: null },

@@ -186,6 +186,28 @@ describe('a run that fails', () => {
   });
 });
 
+describe('a batch that the memory of a device does not suffice for', () => {
+  /** What fits: two items of ordinary texts, never the one that is too large. */
+  const fits = (run: { batch: { items: readonly { ids: Int32Array }[] } } | undefined) =>
+    run !== undefined && run.batch.items.length <= 2 && !run.batch.items.some(({ ids }) => ids[0] === poison);
+
+  it('is run again in parts, and only an input that does not fit alone fails', async () => {
+    const { start, pool, scheduler } = createRig({ maxBatchItems: 8 });
+    start([itemOf(0)]);
+    const good = start(range(5));
+    const large = start([itemOf(poison)]);
+    while (pool.pending[0] !== undefined) {
+      const [run] = pool.pending;
+      await (fits(run) ? run.succeed() : run.fail('outOfMemory'));
+      await pool.revive();
+    }
+    expect(firstValues(good)).toEqual([0, 1, 2, 3, 4]);
+    expect(errorOf(large)).toMatchObject({ errorName: 'unavailable', data: { field: 'inputs[0]' } });
+    expect(errorOf(large).message).toContain('memory');
+    expect(scheduler.gauges).toEqual(idle);
+  });
+});
+
 describe('an executor that is lost', () => {
   it.each(['executorGone', 'timedOut'] as const)('(%s) has each of its items tried once more, alone', async (kind) => {
     const { start, pool, told } = createRig();
@@ -244,10 +266,10 @@ describe('devices that will never come back', () => {
   it('admit no further call, except one without items', () => {
     const { scheduler, pool } = createRig();
     pool.giveUp();
-    expect(() => scheduler.admit({ items: 1, tokens: 1 }, 1000)).toThrow(
+    expect(() => scheduler.admit('m', { items: 1, tokens: 1 }, 1000)).toThrow(
       expect.objectContaining({ errorName: 'unavailable' }),
     );
-    expect(() => scheduler.admit({ items: 0, tokens: 0 }, 1000)).not.toThrow();
+    expect(() => scheduler.admit('m', { items: 0, tokens: 0 }, 1000)).not.toThrow();
   });
 });
 

@@ -126,7 +126,7 @@ export function createFakeScheduler(
     hang() {
       isHanging = true;
     },
-    admit(load) {
+    admit(_modelId, load) {
       if (refusal !== null) throw refusal;
       loads.push(load);
       return { run, release: () => (releases += 1) };

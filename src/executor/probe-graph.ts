@@ -1,0 +1,62 @@
+/** Owns the graph that a probe runs, in both precisions: constants, because an executor builds no graphs. */
+
+/** Width of a row that goes in and comes out. */
+export const probeWidth = 384;
+/** Name of the graph's input. @shape f32 [rows, 384] */
+export const probeInput = 'x';
+/** Name of the graph's output. @shape f32 [rows, 384] */
+export const probeOutput = 'y';
+
+/** Two matrix products with a Relu between them; the engine computes the weights while it loads the graph. */
+const encodedGraphs = {
+  fp32: [
+    'CAg61goKWwoQcHJvYmVfMF9jb25zdGFudAoQcHJvYmVfMV9jb25zdGFudAoQcHJvYmVfMl9jb25zdGFudBINcHJvYmVfM19SYW5n',
+    'ZRoNcHJvYmVfM19SYW5nZSIFUmFuZ2UKLgoNcHJvYmVfM19SYW5nZRILcHJvYmVfNF9Db3MaC3Byb2JlXzRfQ29zIgNDb3MKPgoL',
+    'cHJvYmVfNF9Db3MKEHByb2JlXzVfY29uc3RhbnQSC3Byb2JlXzZfQWRkGgtwcm9iZV82X0FkZCIDQWRkCj4KC3Byb2JlXzZfQWRk',
+    'ChBwcm9iZV83X2NvbnN0YW50Egtwcm9iZV84X011bBoLcHJvYmVfOF9NdWwiA011bApMCgtwcm9iZV84X011bAoQcHJvYmVfOV9j',
+    'b25zdGFudBIQcHJvYmVfMTBfUmVzaGFwZRoQcHJvYmVfMTBfUmVzaGFwZSIHUmVzaGFwZQo/CgF4ChBwcm9iZV8xMF9SZXNoYXBl',
+    'Eg9wcm9iZV8xMV9NYXRNdWwaD3Byb2JlXzExX01hdE11bCIGTWF0TXVsCjUKD3Byb2JlXzExX01hdE11bBINcHJvYmVfMTJfUmVs',
+    'dRoNcHJvYmVfMTJfUmVsdSIEUmVsdQpgChFwcm9iZV8xM19jb25zdGFudAoRcHJvYmVfMTRfY29uc3RhbnQKEXByb2JlXzE1X2Nv',
+    'bnN0YW50Eg5wcm9iZV8xNl9SYW5nZRoOcHJvYmVfMTZfUmFuZ2UiBVJhbmdlCjEKDnByb2JlXzE2X1JhbmdlEgxwcm9iZV8xN19D',
+    'b3MaDHByb2JlXzE3X0NvcyIDQ29zCkIKDHByb2JlXzE3X0NvcwoRcHJvYmVfMThfY29uc3RhbnQSDHByb2JlXzE5X0FkZBoMcHJv',
+    'YmVfMTlfQWRkIgNBZGQKQgoMcHJvYmVfMTlfQWRkChFwcm9iZV8yMF9jb25zdGFudBIMcHJvYmVfMjFfTXVsGgxwcm9iZV8yMV9N',
+    'dWwiA011bApOCgxwcm9iZV8yMV9NdWwKEXByb2JlXzIyX2NvbnN0YW50EhBwcm9iZV8yM19SZXNoYXBlGhBwcm9iZV8yM19SZXNo',
+    'YXBlIgdSZXNoYXBlCksKDXByb2JlXzEyX1JlbHUKEHByb2JlXzIzX1Jlc2hhcGUSD3Byb2JlXzI0X01hdE11bBoPcHJvYmVfMjRf',
+    'TWF0TXVsIgZNYXRNdWwKIQoPcHJvYmVfMjRfTWF0TXVsEgF5GgF5IghJZGVudGl0eSoaEAFCEHByb2JlXzBfY29uc3RhbnRKBAAA',
+    'AAAqGhABQhBwcm9iZV8xX2NvbnN0YW50SgQAABBJKhoQAUIQcHJvYmVfMl9jb25zdGFudEoEAACAPyoaEAFCEHByb2JlXzVfY29u',
+    'c3RhbnRKBM3MTD4qGhABQhBwcm9iZV83X2NvbnN0YW50SgTNzEw9KigIAhAHQhBwcm9iZV85X2NvbnN0YW50ShCAAQAAAAAAAAAG',
+    'AAAAAAAAKhsQAUIRcHJvYmVfMTNfY29uc3RhbnRKBAAAAAAqGxABQhFwcm9iZV8xNF9jb25zdGFudEoEAAAQSSobEAFCEXByb2Jl',
+    'XzE1X2NvbnN0YW50SgQAAIA/KhsQAUIRcHJvYmVfMThfY29uc3RhbnRKBM3MTD4qGxABQhFwcm9iZV8yMF9jb25zdGFudEoEzcxM',
+    'PSopCAIQB0IRcHJvYmVfMjJfY29uc3RhbnRKEAAGAAAAAAAAgAEAAAAAAABaGAoBeBITChEIARINCgYSBHJvd3MKAwiAA2IYCgF5',
+    'EhMKEQgBEg0KBhIEcm93cwoDCIADQgQKABAR',
+  ],
+  fp16: [
+    'CAg61QwKMAoBeBIMcHJvYmVfMF9DYXN0Ggxwcm9iZV8wX0Nhc3QiBENhc3QqCQoCdG8YCqABAgpbChBwcm9iZV8xX2NvbnN0YW50',
+    'ChBwcm9iZV8yX2NvbnN0YW50ChBwcm9iZV8zX2NvbnN0YW50Eg1wcm9iZV80X1JhbmdlGg1wcm9iZV80X1JhbmdlIgVSYW5nZQou',
+    'Cg1wcm9iZV80X1JhbmdlEgtwcm9iZV81X0NvcxoLcHJvYmVfNV9Db3MiA0Nvcwo+Cgtwcm9iZV81X0NvcwoQcHJvYmVfNl9jb25z',
+    'dGFudBILcHJvYmVfN19BZGQaC3Byb2JlXzdfQWRkIgNBZGQKPgoLcHJvYmVfN19BZGQKEHByb2JlXzhfY29uc3RhbnQSC3Byb2Jl',
+    'XzlfTXVsGgtwcm9iZV85X011bCIDTXVsCk0KC3Byb2JlXzlfTXVsChFwcm9iZV8xMF9jb25zdGFudBIQcHJvYmVfMTFfUmVzaGFw',
+    'ZRoQcHJvYmVfMTFfUmVzaGFwZSIHUmVzaGFwZQpBChBwcm9iZV8xMV9SZXNoYXBlEg1wcm9iZV8xMl9DYXN0Gg1wcm9iZV8xMl9D',
+    'YXN0IgRDYXN0KgkKAnRvGAqgAQIKRwoMcHJvYmVfMF9DYXN0Cg1wcm9iZV8xMl9DYXN0Eg9wcm9iZV8xM19NYXRNdWwaD3Byb2Jl',
+    'XzEzX01hdE11bCIGTWF0TXVsCjUKD3Byb2JlXzEzX01hdE11bBINcHJvYmVfMTRfUmVsdRoNcHJvYmVfMTRfUmVsdSIEUmVsdQpg',
+    'ChFwcm9iZV8xNV9jb25zdGFudAoRcHJvYmVfMTZfY29uc3RhbnQKEXByb2JlXzE3X2NvbnN0YW50Eg5wcm9iZV8xOF9SYW5nZRoO',
+    'cHJvYmVfMThfUmFuZ2UiBVJhbmdlCjEKDnByb2JlXzE4X1JhbmdlEgxwcm9iZV8xOV9Db3MaDHByb2JlXzE5X0NvcyIDQ29zCkIK',
+    'DHByb2JlXzE5X0NvcwoRcHJvYmVfMjBfY29uc3RhbnQSDHByb2JlXzIxX0FkZBoMcHJvYmVfMjFfQWRkIgNBZGQKQgoMcHJvYmVf',
+    'MjFfQWRkChFwcm9iZV8yMl9jb25zdGFudBIMcHJvYmVfMjNfTXVsGgxwcm9iZV8yM19NdWwiA011bApOCgxwcm9iZV8yM19NdWwK',
+    'EXByb2JlXzI0X2NvbnN0YW50EhBwcm9iZV8yNV9SZXNoYXBlGhBwcm9iZV8yNV9SZXNoYXBlIgdSZXNoYXBlCkEKEHByb2JlXzI1',
+    'X1Jlc2hhcGUSDXByb2JlXzI2X0Nhc3QaDXByb2JlXzI2X0Nhc3QiBENhc3QqCQoCdG8YCqABAgpICg1wcm9iZV8xNF9SZWx1Cg1w',
+    'cm9iZV8yNl9DYXN0Eg9wcm9iZV8yN19NYXRNdWwaD3Byb2JlXzI3X01hdE11bCIGTWF0TXVsCkAKD3Byb2JlXzI3X01hdE11bBIN',
+    'cHJvYmVfMjhfQ2FzdBoNcHJvYmVfMjhfQ2FzdCIEQ2FzdCoJCgJ0bxgBoAECCh8KDXByb2JlXzI4X0Nhc3QSAXkaAXkiCElkZW50',
+    'aXR5KhoQAUIQcHJvYmVfMV9jb25zdGFudEoEAAAAACoaEAFCEHByb2JlXzJfY29uc3RhbnRKBAAAEEkqGhABQhBwcm9iZV8zX2Nv',
+    'bnN0YW50SgQAAIA/KhoQAUIQcHJvYmVfNl9jb25zdGFudEoEzcxMPioaEAFCEHByb2JlXzhfY29uc3RhbnRKBM3MTD0qKQgCEAdC',
+    'EXByb2JlXzEwX2NvbnN0YW50ShCAAQAAAAAAAAAGAAAAAAAAKhsQAUIRcHJvYmVfMTVfY29uc3RhbnRKBAAAAAAqGxABQhFwcm9i',
+    'ZV8xNl9jb25zdGFudEoEAAAQSSobEAFCEXByb2JlXzE3X2NvbnN0YW50SgQAAIA/KhsQAUIRcHJvYmVfMjBfY29uc3RhbnRKBM3M',
+    'TD4qGxABQhFwcm9iZV8yMl9jb25zdGFudEoEzcxMPSopCAIQB0IRcHJvYmVfMjRfY29uc3RhbnRKEAAGAAAAAAAAgAEAAAAAAABa',
+    'GAoBeBITChEIARINCgYSBHJvd3MKAwiAA2IYCgF5EhMKEQgBEg0KBhIEcm93cwoDCIADQgQKABAR',
+  ],
+} as const;
+
+/** The ONNX file of the graph; fp16 is the same with everything inside in half precision. */
+export function probeGraph(precision: keyof typeof encodedGraphs): Uint8Array {
+  return new Uint8Array(Buffer.from(encodedGraphs[precision].join(''), 'base64'));
+}

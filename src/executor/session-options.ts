@@ -1,0 +1,55 @@
+/** Owns how a session is set up on each execution provider. */
+import type { InferenceSession } from 'onnxruntime-node';
+import type { ModelLoad, ProviderChoice } from './protocol.ts';
+
+/** What decides how a session is set up. */
+export interface SessionSettings {
+  readonly precision: ModelLoad['precision'];
+  /** Most threads that work on a run on the CPU. */
+  readonly threads: number;
+  readonly provider: ProviderChoice;
+  /** Names of nodes that are to run on the CPU, though the provider could; for WebGPU only. */
+  readonly cpuNodes: readonly string[];
+}
+
+/** Why these models cannot be run there at all, or null. */
+export function providerProblem(models: readonly ModelLoad[], { name, deviceIndex }: ProviderChoice): string | null {
+  if (name === 'cpu') return null;
+  if (name === 'webgpu' && deviceIndex !== 0) return 'the engine takes the first WebGPU adapter and no other';
+  const quantized = models.find(({ precision }) => precision === 'int8');
+  return quantized === undefined ? null : `model ${quantized.modelId} is int8, which runs on the CPU only`;
+}
+
+/**
+ * One provider, never a list: the engine fails on the first that cannot be loaded instead of taking the next.
+ * Memory goes back after each run on the CPU, because lengths vary.
+ */
+export function sessionOptions(settings: SessionSettings): InferenceSession.SessionOptions {
+  const { precision, threads } = settings;
+  const session = { intra_op: { allow_spinning: '0' }, inter_op: { allow_spinning: '0' } };
+  // The fused kernel is slower on the CPU than the Add and LayerNormalization that it replaces.
+  const optimization = { disable_specified_optimizers: 'SkipLayerNormFusion' };
+  return {
+    executionProviders: [providerOption(settings)],
+    intraOpNumThreads: threads,
+    interOpNumThreads: 1,
+    executionMode: 'sequential',
+    enableCpuMemArena: false,
+    enableMemPattern: false,
+    logSeverityLevel: 3,
+    extra: precision === 'int8' ? { session, optimization } : { session },
+  };
+}
+
+function providerOption({ provider, cpuNodes }: SessionSettings): InferenceSession.ExecutionProviderConfig {
+  const { name, deviceIndex } = provider;
+  switch (name) {
+    case 'cpu':
+      return name;
+    case 'cuda':
+      return { name, deviceId: deviceIndex };
+    case 'webgpu':
+      // An index out of range reads garbage instead of ending the process.
+      return { name, enableRobustness: true, ...(cpuNodes.length > 0 ? { forceCpuNodeNames: cpuNodes } : {}) };
+  }
+}

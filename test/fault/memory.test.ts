@@ -1,0 +1,76 @@
+import { readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { afterEach, describe, expect, it } from 'vitest';
+import { systemClock } from '../../src/clock.ts';
+import { forkExecutor } from '../../src/device/channel.ts';
+import { defaultDeviceLimits } from '../../src/device/limits.ts';
+import { createDeviceManager, type DeviceManager } from '../../src/device/manager.ts';
+import { residentBytesOf } from '../../src/device/memory.ts';
+import { RunFailure } from '../../src/device/pool.ts';
+import type { RunBatch } from '../../src/executor/protocol.ts';
+import { until } from '../support/executors.ts';
+
+const glutton = fileURLToPath(new URL('../support/hostile/glutton.mjs', import.meta.url));
+const batch: RunBatch = {
+  modelId: 'm',
+  head: 'logit',
+  items: [{ ids: Int32Array.of(1), typeIds: null, keptRows: null }],
+  queryRows: null,
+};
+const boundBytes = 300_000_000;
+
+let manager: DeviceManager | null = null;
+afterEach(() => manager?.stop());
+
+/** Most memory that a process has had. */
+const peakBytes = (pid: number) =>
+  Number(/VmHWM:\s+(\d+)/u.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]) * 1024;
+
+describe.skipIf(process.platform !== 'linux')('an executor that takes memory without end', { timeout: 60_000 }, () => {
+  it('is ended in the middle of its run, long before the machine is full, and replaced', async () => {
+    const reasons: string[] = [];
+    const pids: number[] = [];
+    const launch = forkExecutor(glutton);
+    let peak = 0;
+    manager = createDeviceManager({
+      deviceId: 'cpu:0',
+      deviceName: 'A CPU',
+      precision: 'fp32',
+      serves: [],
+      executors: 1,
+      threads: 1,
+      provider: { name: 'cpu', deviceIndex: 0 },
+      batchLimits: { maxBatchTokens: 256, maxBatchItems: 16 },
+      residentBytesOf(pid) {
+        peak = Math.max(peak, peakBytes(pid));
+        return residentBytesOf(pid);
+      },
+      launch(executorId) {
+        const channel = launch(executorId);
+        pids.push(channel.pid ?? 0);
+        return channel;
+      },
+      models: [],
+      proofRuns: [{ batch, judge: () => null }],
+      clock: systemClock,
+      random: Math.random,
+      limits: { ...defaultDeviceLimits, maxExecutorBytes: boundBytes, memoryPollMs: 20, restartBaseMs: 10 },
+      observer: {
+        onMoved: () => undefined,
+        onProved: () => undefined,
+        onDied: (_id, reason) => reasons.push(reason),
+      },
+    });
+    expect((await manager.start()).failures).toEqual([]);
+    const failure = await manager
+      .take()
+      ?.run(batch)
+      .catch((error: unknown) => error);
+    expect(failure).toBeInstanceOf(RunFailure);
+    expect((failure as RunFailure).kind).toBe('executorGone');
+    expect(reasons[0]).toContain('its memory grew to');
+    expect(peak).toBeLessThan(6 * boundBytes);
+    await until('the next executor to be ready', () => manager?.idleCount() === 1, 20_000);
+    expect(pids).toHaveLength(2);
+  });
+});
