@@ -7,7 +7,7 @@ import { defaultDeviceLimits } from './device/limits.ts';
 import { createDeviceManager } from './device/manager.ts';
 import { residentBytesOf } from './device/memory.ts';
 import { batchLimitsOf, placeExecutors } from './device/placement.ts';
-import type { DeviceObserver } from './device/supervisor.ts';
+import type { DeviceObserver } from './device/slot.ts';
 import type { Engine } from './engine.ts';
 import { isLoopbackHost } from './config/load.ts';
 import { createHttpApp } from './http/app.ts';
@@ -75,7 +75,7 @@ export function createService(parts: ServiceParts): Service {
       },
     },
   });
-  const info = createInfoBuilder(server, engine.tasks, settings, () => devices.reports());
+  const info = createInfoBuilder(server, engine.tasks, settings, () => devices.reports(), engine.refused);
   const dispatcher = createDispatcher({
     tasks: engine.tasks,
     scheduler,

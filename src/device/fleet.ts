@@ -40,7 +40,7 @@ export function createDeviceFleet(members: readonly FleetMember[]): DeviceFleet 
     reportGoodResult: (executorId) => ownerOf(executorId)?.reportGoodResult(executorId),
     readiness() {
       const unserved = [...modelIds].filter(
-        (modelId) => !devicesOf(modelId).some(({ readiness }) => readiness().isReady),
+        (modelId) => !devicesOf(modelId).some((device) => device.readiness().isReady),
       );
       const down = new Set(unserved.flatMap((modelId) => devicesOf(modelId)));
       return { isReady: unserved.length === 0, reasons: [...down].flatMap((device) => device.readiness().reasons) };

@@ -18,6 +18,8 @@ export interface DeviceLimits {
   readonly restartMaxMs: number;
   /** An executor that was ready for so long starts again with the shortest pause. @unit ms */
   readonly stableAfterMs: number;
+  /** The same after so many runs that gave a result. */
+  readonly stableAfterRuns: number;
   /** Memory above which an executor is replaced between two runs; 0: by what it needed to prove itself. @unit bytes */
   readonly maxExecutorBytes: number;
   /** How often a process's memory is looked at. @unit ms */
@@ -34,6 +36,7 @@ export const defaultDeviceLimits: DeviceLimits = {
   restartBaseMs: 250,
   restartMaxMs: 5_000,
   stableAfterMs: 10_000,
+  stableAfterRuns: 32,
   maxExecutorBytes: 0,
   memoryPollMs: 1_000,
 };

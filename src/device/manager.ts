@@ -5,7 +5,7 @@ import type { BatchLimits } from './budget.ts';
 import { RunFailure } from './pool.ts';
 import type { DeviceReport, ExecutorState, Readiness, RunResult, TakenExecutor } from './pool.ts';
 import { createSupervisor } from './supervisor.ts';
-import type { SlotSettings, Supervisor } from './supervisor.ts';
+import type { SlotSettings, Supervisor } from './slot.ts';
 
 /** What a device is made of. */
 export interface DeviceManagerOptions extends SlotSettings {

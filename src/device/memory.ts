@@ -14,7 +14,8 @@ export interface MemoryMarks {
 const freeGrowthBytes = 512 * 1_048_576;
 
 /**
- * The marks of an executor that needs `provedBytes`.
+ * The marks of an executor.
+ * @param provedBytes what it has once it has proved itself
  * @param maxBytes what the operator allows; 0: what follows from `provedBytes`
  */
 export function memoryMarks(provedBytes: number, maxBytes: number): MemoryMarks {

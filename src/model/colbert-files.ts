@@ -2,6 +2,8 @@
 import { join } from 'node:path';
 import { z } from 'zod';
 import { readOptionalJson } from './json-file.ts';
+import { readStatedMultiVector, skipsOf } from './multi-vector-files.ts';
+import type { TokenMask } from './token-mask.ts';
 import { punctuation } from './token-row-rules.ts';
 import type { StatedTokenRows } from './token-row-rules.ts';
 
@@ -72,13 +74,21 @@ function fromArtifact(file: z.infer<typeof artifactSchema>): StatedColbert {
 export const originalColbert = 'HF_ColBERT';
 
 /**
- * What the folder states about rows, in PyLate's file or else in ColBERT's own; null where neither says anything.
+ * What the folder states about rows, in PyLate's file, else in those of sentence-transformers, else in ColBERT's own;
+ * null where none says anything.
  * @throws ConfigurationError
  */
-export async function readStatedColbert(folder: string, architecture: string): Promise<StatedColbert | null> {
+export async function readStatedColbert(
+  folder: string,
+  architecture: string,
+  mask: TokenMask | null,
+): Promise<StatedColbert | null> {
   const pylate = await readOptionalJson(join(folder, 'config_sentence_transformers.json'), pylateSchema);
   const stated = pylate === null ? null : fromPylate(pylate);
-  if (stated !== null) return stated;
+  // Where a module states the skipped tokens, it goes before what the older file says of them.
+  if (stated !== null) return { ...stated, rows: { ...stated.rows, ...(mask === null ? {} : skipsOf(mask)) } };
+  const rows = await readStatedMultiVector(folder, mask);
+  if (rows !== null) return { rows };
   const artifact = await readOptionalJson(join(folder, 'artifact.metadata'), artifactSchema);
   if (artifact !== null) return fromArtifact(artifact);
   return architecture === originalColbert ? fromArtifact({}) : null;

@@ -11,9 +11,10 @@ const configSchema = z.object({
   architectures: z.array(z.string()).nullish(),
   model_type: z.string().default(''),
   hidden_size: z.int().positive().optional(),
-  /** Words for the hidden size in DistilBERT and in the GPT family. */
+  /** Words for the hidden size in DistilBERT, in the GPT family and in T5. */
   dim: z.int().positive().optional(),
   n_embd: z.int().positive().optional(),
+  d_model: z.int().positive().optional(),
   vocab_size: z.int().positive(),
   max_position_embeddings: z.unknown().optional(),
   n_positions: z.unknown().optional(),
@@ -38,13 +39,11 @@ const tokenizerSchema = z.object({
   cls_token: tokenSchema,
   mask_token: tokenSchema,
 });
-const promptsSchema = z.object({
-  prompts: z.record(z.string(), z.string()).nullish(),
+const sentenceSchema = z.object({
+  prompts: z.record(z.string(), z.string().nullable()).nullish(),
   default_prompt_name: z.string().nullish(),
+  max_active_dims: z.int().positive().nullish(),
 });
-
-/** Names that sentence-transformers looks for, first match wins, for each kind of text. */
-const promptNames = { query: ['query'], document: ['document', 'passage', 'corpus'] } as const;
 
 /** Texts of the special tokens, null where the tokenizer has none. */
 export type SpecialTokens = Readonly<Record<'bos' | 'eos' | 'unk' | 'sep' | 'pad' | 'cls' | 'mask', string | null>>;
@@ -61,6 +60,8 @@ export interface FolderConfig {
   /** Positions that a text can use; null where the model has no table of them. */
   readonly maxPositions: number | null;
   readonly prompts: Prompts;
+  /** Most terms of a sparse vector; null where all stay. */
+  readonly maxTerms: number | null;
   readonly specialTokens: SpecialTokens;
   /** Lengths that a vector may be cut to; empty where the file names none. */
   readonly matryoshkaDimensions: readonly number[];
@@ -80,13 +81,18 @@ function specialTokensOf(file: z.infer<typeof tokenizerSchema> | null): SpecialT
   };
 }
 
-/** The prompt of each kind: the one of its name, else the default one, else none. */
-export function choosePrompts(file: z.infer<typeof promptsSchema> | null): Prompts {
+/**
+ * The prompt of each kind: exactly the one of its name, and the default one for texts without a kind. The reference
+ * puts empty prompts for `query` and `document` where the file has none, and these go before `passage`, `corpus` and
+ * the default.
+ * @source sentence-transformers 5 and 6, `encode_query`, `encode_document`
+ */
+export function choosePrompts(
+  file: Pick<z.infer<typeof sentenceSchema>, 'prompts' | 'default_prompt_name'> | null,
+): Prompts {
   const prompts = file?.prompts ?? {};
-  const fallback = prompts[file?.default_prompt_name ?? ''] ?? '';
-  const choose = (names: readonly string[]): string =>
-    names.map((name) => prompts[name]).find((prompt) => prompt !== undefined) ?? fallback;
-  return { query: choose(promptNames.query), document: choose(promptNames.document), unspecified: fallback };
+  const choose = (name: string | null | undefined): string => prompts[name ?? ''] ?? '';
+  return { query: choose('query'), document: choose('document'), unspecified: choose(file?.default_prompt_name) };
 }
 
 /**
@@ -98,11 +104,11 @@ export async function readFolderConfig(folder: string): Promise<FolderConfig> {
     readJson(join(folder, 'config.json'), configSchema),
     readSentenceLimit(folder),
     readOptionalJson(join(folder, 'tokenizer_config.json'), tokenizerSchema),
-    readOptionalJson(join(folder, 'config_sentence_transformers.json'), promptsSchema),
+    readOptionalJson(join(folder, 'config_sentence_transformers.json'), sentenceSchema),
   ] as const;
   await gather<unknown>(reads);
-  const [config, sentenceLimit, tokenizer, prompts] = await Promise.all(reads);
-  const hiddenSize = config.hidden_size ?? config.dim ?? config.n_embd;
+  const [config, sentenceLimit, tokenizer, sentence] = await Promise.all(reads);
+  const hiddenSize = config.hidden_size ?? config.dim ?? config.n_embd ?? config.d_model;
   if (hiddenSize === undefined)
     throw new ConfigurationError([`${join(folder, 'config.json')}: hidden_size is missing`]);
   const padId = config.pad_token_id ?? 1;
@@ -114,7 +120,8 @@ export async function readFolderConfig(folder: string): Promise<FolderConfig> {
     labels: config.num_labels ?? (config.id2label ? Object.keys(config.id2label).length : 2),
     maxTokens: smallestLimit([sentenceLimit, believableTokens(tokenizer?.model_max_length), maxPositions]),
     maxPositions,
-    prompts: choosePrompts(prompts),
+    prompts: choosePrompts(sentence),
+    maxTerms: sentence?.max_active_dims ?? null,
     specialTokens: specialTokensOf(tokenizer),
     matryoshkaDimensions: config.matryoshka_dimensions ?? [],
     positionPadId: positionPadId(config.model_type, padId),

@@ -14,6 +14,7 @@ import { possibleVariants } from './graph-variant.ts';
 import type { DeviceAbilities, GraphVariant } from './graph-variant.ts';
 import { fileErrorCode } from './json-file.ts';
 import type { Precision } from './manifest.ts';
+import { isDynamicallyQuantized } from './run-policy.ts';
 
 /** The graph file in use, whole and read. */
 export interface GraphFile {
@@ -52,6 +53,26 @@ export async function sha256Of(path: string): Promise<string> {
   return hash.digest('hex');
 }
 
+/** The precision that a graph's weights have. */
+function precisionIn(graph: GraphDescription): Precision {
+  if (isDynamicallyQuantized(graph)) return 'int8';
+  return graph.weightType === 'float16' ? 'fp16' : 'fp32';
+}
+
+/** The variant as its file is: a name that promises floats says nothing of their width. */
+function readVariant(folder: string, variant: GraphVariant): GraphVariant {
+  if (variant.precision === 'int8' || variant.precision === '4bit') return variant;
+  try {
+    const graph = describeConverted(join(folder, variant.path), []);
+    const read = { path: variant.path, precision: precisionIn(graph) };
+    return graph.hasFunctions ? { ...read, isNarrowable: false } : read;
+  } catch (error) {
+    // Whoever takes the file is told what is wrong with it.
+    if (error instanceof ConfigurationError) return variant;
+    throw error;
+  }
+}
+
 /**
  * The graph files that a folder has, in the order of `possibleVariants`.
  * @throws ConfigurationError
@@ -59,7 +80,7 @@ export async function sha256Of(path: string): Promise<string> {
 export async function findVariants(folder: string, ownPath: string | null, arch: string): Promise<GraphVariant[]> {
   const found: GraphVariant[] = [];
   for (const variant of possibleVariants(ownPath, arch)) {
-    if ((await sizeOf(join(folder, variant.path))) !== null) found.push(variant);
+    if ((await sizeOf(join(folder, variant.path))) !== null) found.push(readVariant(folder, variant));
   }
   return found;
 }
@@ -101,7 +122,8 @@ async function readOrRefuse<Result>(path: string, read: (path: string) => Promis
   try {
     return await read(path);
   } catch (error) {
-    if (fileErrorCode(error) === '') throw error;
-    throw new ConfigurationError([`${path}: cannot be read (${fileErrorCode(error)})`]);
+    const code = fileErrorCode(error);
+    if (code === '') throw error;
+    throw new ConfigurationError([`${path}: ${code === 'ENOENT' ? 'is missing' : `cannot be read (${code})`}`]);
   }
 }

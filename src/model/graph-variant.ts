@@ -16,6 +16,8 @@ export interface GraphVariant {
   readonly path: string;
   /** `4bit` files are known but never chosen by themselves: they are slower than float32 on a CPU. */
   readonly precision: Precision | '4bit';
+  /** False where it cannot be made float16; absent: it can. */
+  readonly isNarrowable?: boolean;
 }
 
 /** Files of the usual exporters, of each precision the preferred one first; `arm64` only for that architecture. */

@@ -78,6 +78,8 @@ export interface ModelManifest {
   /** Width of the encoder's rows, before any step. */
   readonly hiddenSize: number;
   readonly vocabularySize: number;
+  /** Rows of the graph's table of tokens, which every id must be below; absent where the graph does not show it. */
+  readonly tokenTableRows?: number;
   /** Length of the dense vector; 0 where the model makes none. */
   readonly dimension: number;
   /** Length of a multi-vector's rows; 0 where the model makes none. */

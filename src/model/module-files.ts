@@ -3,6 +3,7 @@ import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
 import { ConfigurationError } from '../errors.ts';
+import { activationOf } from '../kernels/dense/activations.ts';
 import { refuse } from './gather.ts';
 import { readJson } from './json-file.ts';
 import { plainSplade } from './sparse-rules.ts';
@@ -96,8 +97,9 @@ export async function isTokenLevel(folder: string): Promise<boolean> {
 export async function readDense(folder: string): Promise<DenseStep> {
   const path = join(folder, 'config.json');
   const file = await readJson(path, denseSchema);
-  const activation = file.activation_function.slice(file.activation_function.lastIndexOf('.') + 1).toLowerCase();
-  if (activation !== 'identity' && activation !== 'tanh') {
+  const className = file.activation_function.slice(file.activation_function.lastIndexOf('.') + 1);
+  const activation = activationOf(className.toLowerCase());
+  if (activation === null) {
     throw new ConfigurationError([`${path}: activation "${file.activation_function}" is not supported`]);
   }
   const weights = await weightFile(folder);

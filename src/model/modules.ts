@@ -7,6 +7,8 @@ import { readOptionalJson } from './json-file.ts';
 import { readDense, readLayerNorm, readPooling, readSplade, isTokenLevel } from './module-files.ts';
 import { readSparseRouter } from './router.ts';
 import { readSentenceLimit } from './token-limit.ts';
+import { readTokenMask } from './token-mask.ts';
+import type { TokenMask } from './token-mask.ts';
 import type { SpladeRules } from './sparse-rules.ts';
 import type { VectorStep } from './vector-steps.ts';
 
@@ -17,7 +19,6 @@ export interface Module {
 }
 
 const modulesSchema = z.array(z.object({ path: z.string(), type: z.string() }));
-const maskSchema = z.object({ skiplist_words: z.array(z.string()).nullish() });
 
 /** What the steps after the encoder make of its output. */
 export interface ModuleChain {
@@ -27,8 +28,8 @@ export interface ModuleChain {
   readonly steps: readonly VectorStep[];
   readonly includesPrompt: boolean;
   readonly splade: SpladeRules | null;
-  /** Tokens whose rows documents leave out, where a module says so. */
-  readonly skipTokens: readonly string[] | null;
+  /** Tokens that have no row, where a module says so. */
+  readonly mask: TokenMask | null;
   /** Limit that the encoder's own folder states, where that is not the model's; null where it states none. */
   readonly maxTokens: number | null;
 }
@@ -39,7 +40,7 @@ export const noModules: ModuleChain = {
   steps: [],
   includesPrompt: true,
   splade: null,
-  skipTokens: null,
+  mask: null,
   maxTokens: null,
 };
 
@@ -87,7 +88,8 @@ async function applyModule(folder: string, module: Module, chain: ModuleChain): 
   if (chain.makes === 'terms') return null;
   switch (moduleName(module)) {
     case 'Pooling': {
-      if (isPooled) return null;
+      // A pooling behind a mask would leave out what the mask does.
+      if (isPooled || chain.mask !== null) return null;
       const { modes, includesPrompt } = await readPooling(folder);
       return { ...add('vector', { kind: 'pool', modes }), includesPrompt };
     }
@@ -101,10 +103,8 @@ async function applyModule(folder: string, module: Module, chain: ModuleChain): 
       return add(isPooled ? 'vector' : 'rows', { kind: 'normalize' });
     case 'Dropout':
       return chain;
-    case 'MultiVectorMask': {
-      const file = await readOptionalJson(join(folder, 'config.json'), maskSchema);
-      return isPooled ? null : { ...chain, makes: 'rows', skipTokens: file?.skiplist_words ?? null };
-    }
+    case 'MultiVectorMask':
+      return isPooled ? null : { ...chain, makes: 'rows', mask: await readTokenMask(folder) };
     case 'SpladePooling':
       return chain.makes === null ? { ...chain, makes: 'terms', splade: await readSplade(folder) } : null;
     default:
@@ -123,9 +123,9 @@ export async function readModules(folder: string): Promise<ModuleChain> {
   const [first, ...rest] = modules;
   if (first === undefined || moduleName(first) !== 'Router') return readChain(folder, path, modules);
   refuse(rest.map((module) => `${path}: module "${moduleName(module)}" behind a Router is not supported`));
-  const { document, queryTermWeights, routerPath } = await readSparseRouter(join(folder, first.path));
+  const { document, query, routerPath } = await readSparseRouter(join(folder, first.path));
   // Its encoder's files may lie in a folder of their own; what is served is the graph of the folder itself.
   const chain = await readChain(join(folder, first.path), routerPath, document, true);
   if (chain.splade === null) throw new ConfigurationError([`${routerPath}: its documents are no sparse vectors`]);
-  return { ...chain, splade: { ...chain.splade, queryTermWeights } };
+  return { ...chain, splade: { ...chain.splade, ...query } };
 }

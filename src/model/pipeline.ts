@@ -99,8 +99,8 @@ async function specialIds({ folder, config }: PipelineSources): Promise<number[]
 
 /** How the model makes sparse vectors; null where it makes none. */
 async function sparseOf(sources: PipelineSources, m3: M3Layers): Promise<SparseRules | null> {
-  const { role, modules, graph } = sources;
-  if (role === 'maskedLanguageModel') return modules.splade ?? plainSplade;
+  const { role, config, modules, graph } = sources;
+  if (role === 'maskedLanguageModel') return { ...(modules.splade ?? plainSplade), maxTerms: config.maxTerms };
   const isInGraph = graph.outputs.some(({ name }) => name === graphOutputs.tokenWeights);
   if (role !== 'encoder' || (m3.lexical === null && !isInGraph)) return null;
   return { form: 'tokens', layer: isInGraph ? null : m3.lexical, unweightedIds: await specialIds(sources) };

@@ -5,6 +5,7 @@ import type { RunPolicy } from '../executor/protocol.ts';
 import { readCatalogEntry, repositoryOf } from './catalog.ts';
 import type { CatalogEntry } from './catalog.ts';
 import { readStatedColbert } from './colbert-files.ts';
+import type { StatedColbert } from './colbert-files.ts';
 import { readFolderConfig } from './config-file.ts';
 import { configProblems, labelProblem, lacksPooling } from './fit.ts';
 import type { FitFacts } from './fit.ts';
@@ -85,12 +86,35 @@ async function readFiles(
  */
 function maxTokensOf(
   { config, catalog, modules }: Awaited<ReturnType<typeof readFiles>>,
-  { maxQueryTokens, maxDocumentTokens }: TokenRowRules,
+  { maxQueryTokens, maxDocumentTokens, minQueryTokens }: TokenRowRules,
   { fixedTokens }: RunPolicy,
 ): number {
-  const own = maxDocumentTokens === null ? null : Math.max(maxDocumentTokens, maxQueryTokens ?? 0);
+  const own = maxDocumentTokens === null ? null : Math.max(maxDocumentTokens, maxQueryTokens ?? 0, minQueryTokens ?? 0);
   const stated = own === null ? config.maxTokens : (smallestLimit([own, config.maxPositions]) ?? own);
   return Math.min(...[catalog.maxTokens, modules.maxTokens, stated, fixedTokens].map((limit) => limit ?? Infinity));
+}
+
+/** What files, modules and the catalogue state about the rows; lengths of one kind leave the other its own limit. */
+function tokenRowsOf(
+  { modelId, config, catalog }: Awaited<ReturnType<typeof readFiles>>,
+  colbert: StatedColbert | null,
+): TokenRowRules {
+  const rules = tokenRowRules(
+    colbert?.rows ?? null,
+    { ...catalog.rows, documentSkipTokens: catalog.documentSkipTokens },
+    config.specialTokens,
+  );
+  const isUnfilled = colbert?.rows.expandsQueries === true && rules.expansionToken === null;
+  refuse(isUnfilled ? [`${modelId}: its tokenizer has neither a mask nor a closing token to fill queries with`] : []);
+  const { maxQueryTokens, maxDocumentTokens, minQueryTokens } = rules;
+  const isPlain = [maxQueryTokens, maxDocumentTokens, minQueryTokens].every((length) => length === null);
+  if (isPlain) return rules;
+  const { maxTokens } = config;
+  return {
+    ...rules,
+    maxQueryTokens: maxQueryTokens ?? maxTokens,
+    maxDocumentTokens: maxDocumentTokens ?? maxTokens,
+  };
 }
 
 /**
@@ -110,7 +134,7 @@ export async function readModelFolder(
   const reads = [
     findGraphFile(graphFolder, { wanted: precision, device }, catalog),
     readSelfChecks(folder, catalog.selfCheckFile, heads),
-    readStatedColbert(folder, config.architecture),
+    readStatedColbert(folder, config.architecture, modules.mask),
   ] as const;
   await gather<unknown>(reads);
   const [file, selfChecks, colbert] = await Promise.all(reads);
@@ -118,12 +142,7 @@ export async function readModelFolder(
   const sources = { ...pipeline, hiddenSize: config.hiddenSize, vocabularySize: config.vocabularySize };
   const facts: FitFacts = { ...files, uses, pipeline };
   checkFit(facts, sources, file);
-  const moduleRows = modules.skipTokens === null ? {} : { documentSkipTokens: modules.skipTokens };
-  const tokenRows = tokenRowRules(
-    colbert === null ? null : { ...moduleRows, ...colbert.rows },
-    { ...catalog.rows, documentSkipTokens: catalog.documentSkipTokens },
-    config.specialTokens,
-  );
+  const tokenRows = tokenRowsOf(files, colbert);
   const dimensions =
     catalog.matryoshkaDimensions.length > 0 ? catalog.matryoshkaDimensions : config.matryoshkaDimensions;
   const past = pastInputs(file.graph).map(({ name }) => name);

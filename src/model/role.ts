@@ -63,6 +63,14 @@ export function roleOf({ architecture }: Pick<FolderConfig, 'architecture'>, { m
   return architecture.endsWith('Model') ? 'encoder' : null;
 }
 
+/** What a rule needs of a model of a role that nearly fits. */
+function needOf({ role: usual, fits }: UseRule, role: ModelRole): string {
+  // With the catalogue's help it would fit.
+  const isRankable = role === 'causalLanguageModel' && fits?.(role, { hasTokenWeights: false, answersYesNo: true });
+  if (isRankable !== true) return roleNames[usual];
+  return `${roleNames[usual]}, or a "yesNo" entry for this model in the catalog.json beside its folder`;
+}
+
 /** What is wrong with the uses of a model of this role; nothing where it fits all of them. */
 export function misfits(
   modelId: string,
@@ -77,7 +85,7 @@ export function misfits(
     .map(
       (rule) =>
         `${rule.setting}: ${modelId} is ${roleNames[role]} (outputs: ${outputs}), ` +
-        `but this setting needs ${roleNames[rule.role]}`,
+        `but this setting needs ${needOf(rule, role)}`,
     );
 }
 

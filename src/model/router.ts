@@ -2,21 +2,23 @@
 import { join } from 'node:path';
 import { z } from 'zod';
 import { ConfigurationError } from '../errors.ts';
-import { readJson } from './json-file.ts';
-import type { TensorSource } from './weights/tensor-file.ts';
+import { readJson, readOptionalJson } from './json-file.ts';
+import type { SpladeRules } from './sparse-rules.ts';
+import { believableTokens } from './token-limit.ts';
 
 const routerSchema = z.object({
   types: z.record(z.string(), z.string()),
   structure: z.record(z.string(), z.array(z.string())),
 });
+const tokenizerSchema = z.object({ model_max_length: z.unknown().optional() });
 
 /** The two ways through a Router. */
 export interface SparseRouter {
   readonly routerPath: string;
   /** Modules of documents. */
   readonly document: readonly { readonly path: string; readonly type: string }[];
-  /** The weight of each vocabulary entry in a query. */
-  readonly queryTermWeights: TensorSource;
+  /** The weight of each vocabulary entry in a query, and the limit of the tokenizer in that module's own folder. */
+  readonly query: Pick<SpladeRules, 'queryTermWeights' | 'maxQueryTokens'>;
 }
 
 /** Class name of a module. */
@@ -39,6 +41,14 @@ export async function readSparseRouter(folder: string): Promise<SparseRouter> {
       `${routerPath}: queries go through "${names}", only SparseStaticEmbedding is supported in a Router`,
     ]);
   }
-  const queryTermWeights = { path: join(folder, lookUp.path, 'model.safetensors'), name: 'weight' };
-  return { routerPath, document, queryTermWeights };
+  const queryFolder = join(folder, lookUp.path);
+  const tokenizer = await readOptionalJson(join(queryFolder, 'tokenizer_config.json'), tokenizerSchema);
+  return {
+    routerPath,
+    document,
+    query: {
+      queryTermWeights: { path: join(queryFolder, 'model.safetensors'), name: 'weight' },
+      maxQueryTokens: believableTokens(tokenizer?.model_max_length),
+    },
+  };
 }

@@ -9,6 +9,10 @@ export interface SpladeRules {
   readonly activation: 'relu' | 'log1pRelu';
   /** Weights of query terms for models whose queries are not run; null where queries run as documents do. */
   readonly queryTermWeights: TensorSource | null;
+  /** Most tokens of a query that is looked up, which has no special ones; null where no file states a limit. */
+  readonly maxQueryTokens: number | null;
+  /** Most terms of a vector, of which the heaviest stay; null where all do. */
+  readonly maxTerms: number | null;
 }
 
 /** One weight per token, which becomes that of the token's vocabulary entry. */
@@ -24,4 +28,11 @@ export interface TokenWeightRules {
 export type SparseRules = SpladeRules | TokenWeightRules;
 
 /** What SPLADE models do that say nothing else. */
-export const plainSplade: SpladeRules = { form: 'terms', pooling: 'max', activation: 'relu', queryTermWeights: null };
+export const plainSplade: SpladeRules = {
+  form: 'terms',
+  pooling: 'max',
+  activation: 'relu',
+  queryTermWeights: null,
+  maxQueryTokens: null,
+  maxTerms: null,
+};

@@ -1,4 +1,5 @@
 /** Owns the steps that turn an encoder's rows into a vector or into other rows, and the widths they give. */
+import type { Activation } from '../kernels/dense/activations.ts';
 import type { TensorSource } from './weights/tensor-file.ts';
 
 /** How token rows become one vector. */
@@ -12,7 +13,7 @@ export interface DenseStep {
   /** @shape [outFeatures, inFeatures] */
   readonly weight: TensorSource;
   readonly bias: TensorSource | null;
-  readonly activation: 'identity' | 'tanh';
+  readonly activation: Activation;
   /** What is added to the result: nothing, the input, or the input through a second matrix. */
   readonly residual: 'none' | 'input' | TensorSource;
 }

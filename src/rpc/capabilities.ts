@@ -81,12 +81,20 @@ export interface InfoBuilder {
   result(sessionToken: string | null): Buffer;
 }
 
+/** A device, or a provider without one, that was considered at the start and not taken. */
+export interface UnusedDevice {
+  readonly id: string;
+  /** One sentence with the fix. */
+  readonly reason: string;
+}
+
 /** Builds `info` results. */
 export function createInfoBuilder(
   server: ServerInfo,
   tasks: ServedTasks,
   limits: AdvertisedLimits,
   deviceReports: () => readonly DeviceReport[],
+  unusedDevices: readonly UnusedDevice[] = [],
 ): InfoBuilder {
   const capabilities = buildCapabilities(tasks, limits);
   const maxTokens = ([first]: readonly ServedModel[]) => first?.manifest.maxTokens;
@@ -99,7 +107,7 @@ export function createInfoBuilder(
     },
     models: {
       embed: tasks.embed.map(describeVectors),
-      sparseEmbed: tasks.sparseEmbed.map(describeModel),
+      sparseEmbed: tasks.sparseEmbed.map(describeTerms),
       multiVector: tasks.multiVector.map(describeRows),
       rerank: tasks.rerankers.map(({ method, served }) => ({
         method,
@@ -122,7 +130,7 @@ export function createInfoBuilder(
         server,
         capabilities,
         _meta: { conformance: 'L0', ...session },
-        [vendorKey]: { devices: deviceReports(), ...vendor },
+        [vendorKey]: { devices: deviceReports(), unusedDevices, ...vendor },
       };
       return Buffer.from(JSON.stringify(result));
     },
@@ -132,6 +140,17 @@ export function createInfoBuilder(
 /** One model in `info`; its `id` is what `x-trivec.model` and rerank's `model` take. */
 function describeModel({ manifest, identity }: ServedModel) {
   return { id: manifest.modelId, identity, maxInputTokens: manifest.maxTokens };
+}
+
+/** Sparse models may keep the heaviest terms only, and may read less of a query that they look up than of a text. */
+function describeTerms(served: ServedModel) {
+  const { sparse } = served.manifest;
+  const { maxTerms, maxQueryTokens } = sparse?.form === 'terms' ? sparse : { maxTerms: null, maxQueryTokens: null };
+  return {
+    ...describeModel(served),
+    ...(maxTerms === null ? {} : { maxTerms }),
+    ...(maxQueryTokens === null ? {} : { maxQueryTokens }),
+  };
 }
 
 function describeVectors(served: ServedModel) {

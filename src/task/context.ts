@@ -11,6 +11,8 @@ export interface ServedModel {
   readonly identity: string;
   /** Ids whose rows are left out of a document's multi-vector. */
   readonly documentSkipIds: ReadonlySet<number>;
+  /** Ids whose rows are left out of a query's; absent: none. */
+  readonly querySkipIds?: ReadonlySet<number>;
   /** Weight of each vocabulary term in a query that is looked up; must be there where the manifest names a source. */
   readonly queryTermWeights?: Float32Array | null;
 }

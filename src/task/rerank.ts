@@ -16,7 +16,7 @@ import {
   refuseTruncated,
   toRunItem,
 } from './run-texts.ts';
-import { rowChoiceOf, textFormOf } from './text-form.ts';
+import { rowChoiceOf, textFormOf, tokenizeForm } from './text-form.ts';
 
 /** Scores in passage order, and the passages best first. */
 export interface Reranked {
@@ -134,7 +134,8 @@ const colbertRecipe: Recipe = {
     const { manifest, tokenizer } = served;
     const { maxTokens, prompts, rowDimension } = manifest;
     const queryForm = textFormOf(served, 'rows', 'query');
-    const [query] = await tokenizer.tokenize([withPrompt(input.query, 'query', prompts)], context.signal, queryForm);
+    const promptedQuery = withPrompt(input.query, 'query', prompts);
+    const [query] = await tokenizeForm(tokenizer, [promptedQuery], context.signal, queryForm);
     if (query === undefined) throw new Error('a tokenizer gives one result per text');
     refuseTruncated([query], () => 'query', queryForm.maxTokens ?? maxTokens);
     const passageForm = textFormOf(served, 'maxSim', 'document');
@@ -159,7 +160,8 @@ const colbertRecipe: Recipe = {
       computeMs: queryOutcome.computeMs + outcome.computeMs,
       device: outcome.device ?? queryOutcome.device,
     };
-    return { raw: outcome.rows.map(firstValue), usage };
+    const divisor = manifest.tokenRows.isMaxSimAveraged ? queryRows.values.length / rowDimension : 1;
+    return { raw: outcome.rows.map((row) => firstValue(row) / divisor), usage };
   },
 };
 

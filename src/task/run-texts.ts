@@ -2,13 +2,12 @@
 import { invalidField } from '../errors.ts';
 import type { Head, RunItem, RunRow } from '../executor/protocol.ts';
 import { loadIdOf } from '../model/manifest.ts';
-import type { TextForm } from '../tokenize/form.ts';
 import { keptRowsOf, type RowChoice } from '../tokenize/kept-rows.ts';
 import { withPrompt } from '../tokenize/prompts.ts';
 import type { TokenizedText } from '../tokenize/tokenizer.ts';
 import { emptyUsage, type ServedModel, type TaskContext, type TaskUsage } from './context.ts';
 import { runJob } from './run-job.ts';
-import { rowChoiceOf, textFormOf } from './text-form.ts';
+import { rowChoiceOf, textFormOf, tokenizeForm, type FilledForm } from './text-form.ts';
 
 /** What a caller sends to be turned into vectors. */
 export interface TextsToRun {
@@ -34,10 +33,11 @@ export function estimateTokens(text: string, maxTokens: number): number {
   return Math.min(maxTokens, Math.ceil(text.length / assumedCharactersPerToken) + 2);
 }
 
-/** The same for a text in its form: one that is filled has all the tokens of its limit. */
-export function estimateFormTokens(text: string, form: TextForm, maxTokens: number): number {
+/** The same for a text in its form: one that is filled has at least the tokens that it is filled up to. */
+export function estimateFormTokens(text: string, form: FilledForm, maxTokens: number): number {
   const limit = form.maxTokens ?? maxTokens;
-  return form.expansionId === null ? estimateTokens(text, limit) : limit;
+  const least = form.filling?.tokens ?? 0;
+  return form.expansionId === null ? Math.max(least, estimateTokens(text, limit)) : limit;
 }
 
 /**
@@ -62,7 +62,7 @@ export async function runTexts(
   const admission = context.scheduler.admit(modelId, { items: texts.length, tokens }, context.remainingMs());
   try {
     const prompted = texts.map((text) => withPrompt(text, kind, prompts));
-    const tokenized = await tokenizer.tokenize(prompted, context.signal, form);
+    const tokenized = await tokenizeForm(tokenizer, prompted, context.signal, form);
     if (!context.mayTruncate) refuseTruncated(tokenized, fieldOf, form.maxTokens ?? maxTokens);
     const counted = countTokens(tokenized);
     input.checkTokens?.(counted.inputTokens);

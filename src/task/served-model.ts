@@ -50,6 +50,12 @@ export async function openServedModel(
   const source = { manifest, tokenizer };
   for (const head of manifest.heads) await checkRoom(source, head);
   await checkTemplate(source);
-  const documentSkipIds = tokenizer.idsOf(manifest.tokenRows.documentSkipTokens);
-  return { ...source, identity, documentSkipIds, queryTermWeights: await queryTermWeightsOf(manifest) };
+  const { documentSkipTokens, querySkipTokens } = manifest.tokenRows;
+  return {
+    ...source,
+    identity,
+    documentSkipIds: tokenizer.idsOf(documentSkipTokens),
+    querySkipIds: tokenizer.idsOf(querySkipTokens),
+    queryTermWeights: await queryTermWeightsOf(manifest),
+  };
 }

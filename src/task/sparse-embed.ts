@@ -1,9 +1,11 @@
 /** Owns the sparse recipe: texts to weighted terms. */
+import type { SparseRules } from '../model/sparse-rules.ts';
+import { heaviestTerms } from '../tensor/heaviest-terms.ts';
 import { lookUpTerms } from '../tensor/token-terms.ts';
 import { withPrompt } from '../tokenize/prompts.ts';
 import { emptyUsage, type ServedModel, type TaskContext, type TaskUsage } from './context.ts';
 import { countTokens, refuseTruncated, runTexts, type TextsToRun } from './run-texts.ts';
-import { lookUpForm, maxLookUpTokens } from './text-form.ts';
+import { lookUpFormOf } from './text-form.ts';
 
 /** The terms of one text, ascending, each weight above zero. */
 export interface SparseVector {
@@ -28,8 +30,15 @@ export async function sparseEmbed(
 ): Promise<SparseEmbedded> {
   if (input.kind === 'query' && hasQueryTable(served)) return lookUp(served, input, context);
   const { rows, usage } = await runTexts(served, 'sparse', input, context);
-  return { sparse: rows.map(({ indices, values }) => ({ indices: indices ?? new Int32Array(), values })), usage };
+  const maxTerms = maxTermsOf(served.manifest);
+  const sparse = rows.map(({ indices, values }) =>
+    heaviestTerms({ indices: indices ?? new Int32Array(), values }, maxTerms),
+  );
+  return { sparse, usage };
 }
+
+const maxTermsOf = ({ sparse }: { readonly sparse: SparseRules | null }): number | null =>
+  sparse?.form === 'terms' ? sparse.maxTerms : null;
 
 const hasQueryTable = ({ manifest: { sparse } }: ServedModel): boolean =>
   sparse?.form === 'terms' && sparse.queryTermWeights !== null;
@@ -41,11 +50,12 @@ async function lookUp(served: ServedModel, input: TextsToRun, context: TaskConte
     throw new Error(`the table of ${manifest.modelId} was not loaded`);
   }
   const prompted = texts.map((text) => withPrompt(text, 'query', manifest.prompts));
-  const tokenized = await tokenizer.tokenize(prompted, context.signal, lookUpForm);
-  if (!context.mayTruncate) refuseTruncated(tokenized, (index) => `${field}[${index}]`, maxLookUpTokens);
+  const form = lookUpFormOf(manifest);
+  const tokenized = await tokenizer.tokenize(prompted, context.signal, form);
+  if (!context.mayTruncate) refuseTruncated(tokenized, (index) => `${field}[${index}]`, form.maxTokens);
   const sparse = tokenized.map(({ ids }, index) => {
     context.onProgress?.(index + 1, texts.length);
-    return lookUpTerms(ids, queryTermWeights);
+    return heaviestTerms(lookUpTerms(ids, queryTermWeights), maxTermsOf(manifest));
   });
   return { sparse, usage: { ...emptyUsage, ...countTokens(tokenized) } };
 }

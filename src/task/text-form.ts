@@ -2,24 +2,33 @@
 import { ConfigurationError } from '../errors.ts';
 import type { Head } from '../executor/protocol.ts';
 import type { ModelManifest } from '../model/manifest.ts';
-import { plainForm } from '../tokenize/form.ts';
+import { plainForm, shapeIds } from '../tokenize/form.ts';
 import type { TextForm } from '../tokenize/form.ts';
 import type { RowChoice } from '../tokenize/kept-rows.ts';
 import type { PromptKind } from '../tokenize/prompts.ts';
-import type { TextTokenizer } from '../tokenize/tokenizer.ts';
+import type { TextTokenizer, TokenizedText } from '../tokenize/tokenizer.ts';
 import type { ServedModel } from './context.ts';
 
 /**
- * Most tokens of a query that is looked up instead of run; only the tokenising costs.
+ * Most tokens of a query that is looked up instead of run, whatever its model states; only the tokenising costs.
  * @unit tokens
  */
-export const maxLookUpTokens = 65_536;
+const maxLookUpTokens = 65_536;
 
 /** What the form of a text follows from. */
 export type FormSource = Pick<ServedModel, 'manifest' | 'tokenizer'>;
 
-/** The text's own tokens only: for queries that are looked up. */
-export const lookUpForm: TextForm = { ...plainForm, hasSpecialTokens: false, maxTokens: maxLookUpTokens };
+/** The text's own tokens only, up to the model's limit for them: for queries that are looked up. */
+export function lookUpFormOf({ sparse }: Pick<ModelManifest, 'sparse'>): TextForm & { readonly maxTokens: number } {
+  const own = sparse?.form === 'terms' ? sparse.maxQueryTokens : null;
+  return { ...plainForm, hasSpecialTokens: false, maxTokens: leastOf(maxLookUpTokens, own) };
+}
+
+/** A form whose texts may have a least length below their limit. */
+export interface FilledForm extends TextForm {
+  /** What shorter texts are filled with up to `tokens`; null: nothing. */
+  readonly filling: { readonly tokens: number; readonly id: number } | null;
+}
 
 /** The least of the limits that there are. */
 const leastOf = (maxTokens: number, own: number | null): number => Math.min(maxTokens, own ?? Infinity);
@@ -31,15 +40,20 @@ function idOf(tokenizer: TextTokenizer, token: string | null, { modelId }: Model
   return id;
 }
 
-function rowForm({ manifest, tokenizer }: FormSource, isQuery: boolean): TextForm {
+function rowForm({ manifest, tokenizer }: FormSource, isQuery: boolean): FilledForm {
   const { maxTokens, tokenRows: rules } = manifest;
   const own = isQuery ? rules.maxQueryTokens : rules.maxDocumentTokens;
+  const fillId = isQuery && own !== null ? idOf(tokenizer, rules.expansionToken, manifest) : null;
+  const { minQueryTokens } = rules;
+  const filling =
+    fillId === null || minQueryTokens === null ? null : { tokens: leastOf(maxTokens, minQueryTokens), id: fillId };
   return {
     ...plainForm,
     maxTokens: leastOf(maxTokens, own),
     markerId: idOf(tokenizer, isQuery ? rules.queryMarker : rules.documentMarker, manifest),
-    expansionId: isQuery && own !== null ? idOf(tokenizer, rules.expansionToken, manifest) : null,
+    expansionId: filling === null ? fillId : null,
     isExpansionAttended: rules.isExpansionAttended,
+    filling,
   };
 }
 
@@ -47,15 +61,34 @@ function rowForm({ manifest, tokenizer }: FormSource, isQuery: boolean): TextFor
  * The form of texts of this kind for a head; a text without a kind is a document.
  * @throws ConfigurationError where the vocabulary lacks a marker or the filling
  */
-export function textFormOf(source: FormSource, head: Head, kind: PromptKind): TextForm {
+export function textFormOf(source: FormSource, head: Head, kind: PromptKind): FilledForm {
   const { maxTokens, prompts, includesPrompt } = source.manifest;
   if (head === 'rows' || head === 'maxSim') return rowForm(source, kind === 'query');
-  return { ...plainForm, maxTokens, countedPrompt: head === 'dense' && !includesPrompt ? prompts[kind] : '' };
+  const countedPrompt = head === 'dense' && !includesPrompt ? prompts[kind] : '';
+  return { ...plainForm, maxTokens, countedPrompt, filling: null };
 }
 
-/** The rows of a text that count for a head: queries leave out no tokens; null where the head has no rows. */
+/**
+ * The texts as ids in their form, those below its least length filled.
+ * @source sentence-transformers, `Transformer.preprocess`, query expansion `min`
+ */
+export async function tokenizeForm(
+  tokenizer: TextTokenizer,
+  texts: readonly string[],
+  signal: AbortSignal | undefined,
+  form: FilledForm,
+): Promise<TokenizedText[]> {
+  const tokenized = await tokenizer.tokenize(texts, signal, form);
+  const { filling } = form;
+  if (filling === null) return tokenized;
+  const shape = { ...form, markerId: null, expansionId: filling.id };
+  return tokenized.map((text) => ({ ...text, ...shapeIds(text, shape, filling.tokens) }));
+}
+
+/** The rows of a text that count for a head; null where the head has no rows. */
 export function rowChoiceOf(served: ServedModel, head: Head, kind: PromptKind): RowChoice | null {
   if (head !== 'rows' && head !== 'maxSim') return null;
   const { keepsFirstRow } = served.manifest.tokenRows;
-  return { skippedIds: kind === 'query' ? new Set() : served.documentSkipIds, keepsFirstRow };
+  const skippedIds = kind === 'query' ? (served.querySkipIds ?? new Set()) : served.documentSkipIds;
+  return { skippedIds, keepsFirstRow };
 }

@@ -4,6 +4,7 @@ import { cutIds } from './truncate.ts';
 import type { CountedIds } from './truncate.ts';
 import type { GiveBack, Turns } from './turns.ts';
 import { firstWindowEnd, isWindowEnough, nextWindowEnd, windowMarginTokens, windowText } from './window.ts';
+import type { KeptSide } from './window.ts';
 
 /** Most texts that go to the library at once; copying their ids takes about 2 ms of the thread that serves. */
 export const maxSliceTexts = 64;
@@ -15,12 +16,12 @@ export const maxSliceTexts = 64;
 export const maxSliceCharacters = 65_536;
 
 /**
- * Prefixes longer than this are tokenised one at a time in the whole process.
+ * Windows longer than this are tokenised one at a time in the whole process.
  * @unit characters
  */
 export const largeWindowCharacters = 262_144;
 
-/** What a slice of the list is: positions `start` to `start + ends.length`, each text up to its end. */
+/** What a slice of the list is: positions `start` to `start + ends.length`, each text with the end of its window. */
 export interface TextSlice {
   readonly start: number;
   /** @unit UTF-16 code units */
@@ -28,12 +29,16 @@ export interface TextSlice {
 }
 
 /** The list in slices bounded by texts and by characters, each at least one text; lazily, in order. */
-export function* sliceTexts(texts: readonly string[], maxIds: number): Generator<TextSlice> {
+export function* sliceTexts(
+  texts: readonly string[],
+  maxIds: number,
+  keptSide: KeptSide = 'start',
+): Generator<TextSlice> {
   let start = 0;
   let ends: number[] = [];
   let characters = 0;
   for (const [index, text] of texts.entries()) {
-    const end = firstWindowEnd(text, maxIds);
+    const end = firstWindowEnd(text, maxIds, keptSide);
     if (ends.length === maxSliceTexts || (ends.length > 0 && characters + end > maxSliceCharacters)) {
       yield { start, ends };
       start = index;
@@ -49,9 +54,11 @@ export function* sliceTexts(texts: readonly string[], maxIds: number): Generator
 /** What is the same for all texts of a call. */
 export interface EncodeContext {
   readonly library: TokenLibrary;
-  /** The line for prefixes beyond `largeWindowCharacters`. */
+  /** The line for windows beyond `largeWindowCharacters`. */
   readonly turns: Turns;
   readonly signal: AbortSignal | undefined;
+  /** What is kept of a text that is too long; without it, its start. */
+  readonly keptSide?: KeptSide;
 }
 
 async function encode(context: EncodeContext, windows: readonly string[]): Promise<readonly ArrayLike<number>[]> {
@@ -93,25 +100,31 @@ function untilAborted<Result>(work: Promise<Result>, signal: AbortSignal | undef
   });
 }
 
-function count(text: string, end: number, ids: ArrayLike<number>, maxIds: number): CountedIds {
+function count(
+  { keptSide }: EncodeContext,
+  text: string,
+  end: number,
+  ids: ArrayLike<number>,
+  maxIds: number,
+): CountedIds {
   const isTotalMinimum = end < text.length;
   // The last tokens may stem from a word that was cut in two: without them the count is a lower bound for certain.
   const totalTokens = isTotalMinimum ? ids.length - windowMarginTokens : ids.length;
-  return { ids: cutIds(ids, maxIds), totalTokens, isTotalMinimum };
+  return { ids: cutIds(ids, maxIds, keptSide), totalTokens, isTotalMinimum };
 }
 
-/** Enlarges the prefix of a text that gave too few tokens until it gives enough or is the whole text. */
+/** Enlarges the window of a text that gave too few tokens until it gives enough or is the whole text. */
 async function encodeGrowing(context: EncodeContext, text: string, firstEnd: number, maxIds: number) {
   let end = firstEnd;
   for (let attempts = 1; ; attempts++) {
-    end = nextWindowEnd(text, end, maxIds, attempts);
-    const [ids = []] = await encode(context, [windowText(text, end)]);
-    if (isWindowEnough(text, end, ids.length, maxIds)) return count(text, end, ids, maxIds);
+    end = nextWindowEnd(text, end, maxIds, attempts, context.keptSide);
+    const [ids = []] = await encode(context, [windowText(text, end, context.keptSide)]);
+    if (isWindowEnough(text, end, ids.length, maxIds)) return count(context, text, end, ids, maxIds);
   }
 }
 
 /**
- * The first `maxIds` ids of each text without special tokens, in input order.
+ * The first `maxIds` ids of each text without special tokens, or the last ones, in input order.
  * @throws the signal's reason, as soon as it aborts; overloaded
  */
 export async function encodeBounded(
@@ -120,15 +133,15 @@ export async function encodeBounded(
   maxIds: number,
 ): Promise<CountedIds[]> {
   const results: CountedIds[] = [];
-  for (const { start, ends } of sliceTexts(texts, maxIds)) {
-    const windows = ends.map((end, offset) => windowText(texts[start + offset] ?? '', end));
+  for (const { start, ends } of sliceTexts(texts, maxIds, context.keptSide)) {
+    const windows = ends.map((end, offset) => windowText(texts[start + offset] ?? '', end, context.keptSide));
     const encoded = await encode(context, windows);
     for (const [offset, end] of ends.entries()) {
       const text = texts[start + offset] ?? '';
       const ids = encoded[offset] ?? [];
       results.push(
         isWindowEnough(text, end, ids.length, maxIds)
-          ? count(text, end, ids, maxIds)
+          ? count(context, text, end, ids, maxIds)
           : await encodeGrowing(context, text, end, maxIds),
       );
     }

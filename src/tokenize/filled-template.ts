@@ -34,12 +34,13 @@ function joinIds(parts: readonly Int32Array[]): Int32Array {
  * @source Qwen3-Reranker, model card
  */
 export async function tokenizeFilled(
-  context: EncodeContext,
+  anyContext: EncodeContext,
   template: FilledTemplate,
   maxTokens: number,
   query: string,
   passages: readonly string[],
 ): Promise<TokenizedText[]> {
+  const context: EncodeContext = { ...anyContext, keptSide: 'start' };
   const { instruction } = template;
   const [head = ''] = template.body.split('{document}', 1);
   const before = (text: string): string => fill(head, { instruction, query: text, document: '' });

@@ -16,6 +16,8 @@ export interface TokenLibrary {
   encodeBatch(texts: readonly string[]): Promise<readonly ArrayLike<number>[]>;
   /** The library's own assembly of one text, or of a pair: the answer that templates are derived from. */
   encodeWithSpecialTokens(text: string, pair: string | null): Promise<TypedEncoding>;
+  /** How many ids there are, those of added tokens included. */
+  readonly tokenCount: number;
   /** The id of a token whose text is exactly this, or null where the vocabulary lacks it. */
   idOf(tokenText: string): number | null;
 }

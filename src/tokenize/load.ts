@@ -3,6 +3,7 @@ import { ConfigurationError } from '../errors.ts';
 import type { TokenLibrary } from './library.ts';
 import { probeTemplates } from './probe-templates.ts';
 import { openReferenceLibrary, TokenizersAddonUnavailable } from './reference.ts';
+import { readTokenizerSettings } from './settings.ts';
 import { createTextTokenizer } from './text-tokenizer.ts';
 import type { TextTokenizer } from './tokenizer.ts';
 import { openTransformersJsLibrary } from './transformers-js.ts';
@@ -50,13 +51,20 @@ async function openLibrary(source: TokenizerSource): Promise<TokenLibrary> {
  */
 export async function loadTokenizer(source: TokenizerSource): Promise<TextTokenizer> {
   try {
+    const settings = await readTokenizerSettings(source.modelFolder);
     const library = await openLibrary(source);
     const templates = await probeTemplates(library);
     if (maxTextTokens(source.maxTokens, templates.single) < 1) {
       throw new ConfigurationError([`a limit of ${String(source.maxTokens)} tokens leaves no room for a text`]);
     }
-    return createTextTokenizer({ library, templates, maxTokens: source.maxTokens, turns: largeTextTurns });
+    const { maxTokens } = source;
+    return createTextTokenizer({ library, templates, maxTokens, turns: largeTextTurns, settings });
   } catch (error) {
+    if (
+      error instanceof ConfigurationError &&
+      error.problems.every((problem) => problem.startsWith(source.modelFolder))
+    )
+      throw error;
     const problem = error instanceof Error ? error.message : String(error);
     throw new ConfigurationError([`${source.modelFolder}: the tokenizer cannot be used: ${problem}`]);
   }

@@ -1,8 +1,12 @@
 /** Owns the reference tokenizers library as a Node addon, which encodes on threads of its own. */
+import { readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import type * as Addon from '@anush008/tokenizers';
+import { ConfigurationError } from '../errors.ts';
+import { withBertSettings, type NormalizedDefinition } from './bert-normalizer.ts';
 import { tokenizerFileName } from './library.ts';
 import type { TokenLibrary } from './library.ts';
+import { readTokenizerSettings } from './settings.ts';
 
 /** The part of the addon that is used. */
 export type TokenizersAddon = Pick<typeof Addon, 'Tokenizer'>;
@@ -23,16 +27,43 @@ async function loadAddon(load: () => Promise<TokenizersAddon>): Promise<Tokenize
   }
 }
 
+/** What the addon writes before its reason, without a space between. */
+const addonPrefix = /^Error loading from file/u;
+
+/**
+ * The definition in a file, opened; where settings beside it contradict it, they win, as they do in the reference.
+ * @throws ConfigurationError that names the file
+ */
+async function openDefinition(Tokenizer: TokenizersAddon['Tokenizer'], folder: string): Promise<Addon.Tokenizer> {
+  const path = join(folder, tokenizerFileName);
+  const isThere = await stat(path).then(
+    (entry) => entry.isFile(),
+    () => false,
+  );
+  if (!isThere) throw new ConfigurationError([`${path}: is missing`]);
+  const { bert } = await readTokenizerSettings(folder);
+  try {
+    if (bert === null) return Tokenizer.fromFile(path);
+    const text = await readFile(path, 'utf8');
+    const definition = JSON.parse(text) as NormalizedDefinition;
+    const changed = withBertSettings(definition, bert);
+    return Tokenizer.fromString(changed === definition ? text : JSON.stringify(changed));
+  } catch (error) {
+    const reason = error instanceof Error ? error.message.replace(addonPrefix, '') : String(error);
+    throw new ConfigurationError([`${path}: defines no tokenizer: ${reason}`]);
+  }
+}
+
 /**
  * The model's tokenizer in the reference library, without the padding and truncation that its file may carry.
- * @throws TokenizersAddonUnavailable where the addon cannot be loaded
+ * @throws TokenizersAddonUnavailable where the addon cannot be loaded; ConfigurationError
  */
 export async function openReferenceLibrary(
   modelFolder: string,
   load: () => Promise<TokenizersAddon> = importAddon,
 ): Promise<TokenLibrary> {
   const { Tokenizer } = await loadAddon(load);
-  const tokenizer = Tokenizer.fromFile(join(modelFolder, tokenizerFileName));
+  const tokenizer = await openDefinition(Tokenizer, modelFolder);
   tokenizer.disablePadding();
   tokenizer.disableTruncation();
   return {
@@ -45,6 +76,7 @@ export async function openReferenceLibrary(
       const encoding = await tokenizer.encode(text, pair, { addSpecialTokens: true });
       return { ids: encoding.getIds(), typeIds: encoding.getTypeIds() };
     },
+    tokenCount: tokenizer.getVocabSize(true),
     idOf: (tokenText) => tokenizer.tokenToId(tokenText),
   };
 }

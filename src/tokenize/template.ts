@@ -112,6 +112,21 @@ export const singleSpecialTokens = (template: SingleTemplate): number =>
 export const pairSpecialTokens = (template: PairTemplate): number =>
   template.prefix.ids.length + template.middle.ids.length + template.suffix.ids.length;
 
+/** The templates with segment 0 for every token. */
+export function withoutTypeIds({ single, pair }: Templates): Templates {
+  const plain = ({ ids }: SpecialTokens): SpecialTokens => ({ ids, typeIds: ids.map(() => 0) });
+  return {
+    single: { prefix: plain(single.prefix), textTypeId: 0, suffix: plain(single.suffix) },
+    pair: {
+      prefix: plain(pair.prefix),
+      firstTypeId: 0,
+      middle: plain(pair.middle),
+      secondTypeId: 0,
+      suffix: plain(pair.suffix),
+    },
+  };
+}
+
 /** Ids and segments, ready to run. */
 export interface AssembledIds {
   /** @shape [tokens] */

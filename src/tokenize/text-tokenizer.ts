@@ -4,7 +4,8 @@ import { tokenizeFilled } from './filled-template.ts';
 import { markerTokens, plainForm, shapeIds } from './form.ts';
 import type { ShapedIds } from './form.ts';
 import type { TokenLibrary } from './library.ts';
-import { assemblePair, assembleSingle, pairSpecialTokens, singleSpecialTokens } from './template.ts';
+import type { TokenizerSettings } from './settings.ts';
+import { assemblePair, assembleSingle, pairSpecialTokens, singleSpecialTokens, withoutTypeIds } from './template.ts';
 import type { SingleTemplate, Templates } from './template.ts';
 import type { TextTokenizer, TokenizedText } from './tokenizer.ts';
 import { maxPassageTokens, maxQueryTokens, maxTextTokens } from './truncate.ts';
@@ -18,6 +19,7 @@ export interface TokenizerParts {
   /** The model's limit, special tokens included. */
   readonly maxTokens: number;
   readonly turns: Turns;
+  readonly settings: TokenizerSettings;
 }
 
 function tokenizedText(shaped: ShapedIds, cut: CountedIds, otherTokens: number): TokenizedText {
@@ -44,13 +46,31 @@ const bareTemplate: SingleTemplate = {
   suffix: { ids: [], typeIds: [] },
 };
 
+/** The library with every text in lower case. */
+const lowercased = (library: TokenLibrary): TokenLibrary => ({
+  ...library,
+  encodeBatch: (texts) => library.encodeBatch(texts.map((text) => text.toLowerCase())),
+});
+
+/** The least number that every id of an ordinary token is below: special ones behind them are left out. */
+function ordinaryIdEnd({ tokenCount }: TokenLibrary, { specialIds }: TokenizerSettings): number {
+  let end = tokenCount;
+  while (end > 0 && specialIds.has(end - 1)) end--;
+  return end;
+}
+
 /** A tokenizer that keeps nothing between calls. */
-export function createTextTokenizer({ library, templates, maxTokens, turns }: TokenizerParts): TextTokenizer {
+export function createTextTokenizer(parts: TokenizerParts): TextTokenizer {
+  const { library, maxTokens, turns, settings } = parts;
+  const { keptSide, hasTypeIds } = settings;
+  const templates = hasTypeIds ? parts.templates : withoutTypeIds(parts.templates);
+  const singleLibrary = settings.lowercasesTexts ? lowercased(library) : library;
   const { pair } = templates;
   return {
     implementation: library.implementation,
+    ordinaryIdEnd: ordinaryIdEnd(library, settings),
     async tokenize(texts, signal, form = plainForm) {
-      const context = { library, turns, signal };
+      const context = { library: singleLibrary, turns, signal, keptSide };
       const limit = form.maxTokens ?? maxTokens;
       const single = form.hasSpecialTokens ? templates.single : bareTemplate;
       const room = Math.max(0, maxTextTokens(limit - markerTokens(form), single));
@@ -65,7 +85,7 @@ export function createTextTokenizer({ library, templates, maxTokens, turns }: To
       return tokenized.map((text) => ({ ...text, promptTokens: Math.min(promptTokens, text.ids.length) }));
     },
     async tokenizePairs(query, passages, signal, template) {
-      const context = { library, turns, signal };
+      const context = { library, turns, signal, keptSide };
       if (template !== undefined) return tokenizeFilled(context, template, maxTokens, query, passages);
       const [first] = await encodeBounded(context, [query], Math.max(0, maxQueryTokens(maxTokens, pair)));
       if (first === undefined) return [];

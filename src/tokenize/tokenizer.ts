@@ -34,6 +34,8 @@ export interface FilledTemplate {
 export interface TextTokenizer {
   /** How it was made, for the log and `info`: `tokenizers` (the reference library) or `transformers.js`. */
   readonly implementation: string;
+  /** Ids of ordinary tokens are below; what is marked special, and not part of ordinary text, may lie beyond. */
+  readonly ordinaryIdEnd: number;
   /** Each text in its form (without one: with the model's special tokens, up to its limit), in input order. */
   tokenize(texts: readonly string[], signal?: AbortSignal, form?: TextForm): Promise<TokenizedText[]>;
   /**

@@ -1,8 +1,11 @@
-/** Owns the process that runs the tokenizer of transformers.js; imports nothing but that tokenizer. */
+/** Owns the process that runs the tokenizer of transformers.js; imports nothing else but the reading of its files. */
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import * as tokenizersJs from '@huggingface/tokenizers';
+import { withBertSettings } from './bert-normalizer.ts';
+import type { NormalizedDefinition } from './bert-normalizer.ts';
 import { tokenizerFileName } from './library.ts';
+import { readTokenizerSettings } from './settings.ts';
 import type { TypedEncoding } from './library.ts';
 
 /** The part of the library that is used, as it behaves: its own type files do not resolve under NodeNext. */
@@ -46,6 +49,10 @@ interface PostProcessor {
   readonly processors?: readonly PostProcessor[];
 }
 
+interface Definition extends NormalizedDefinition {
+  readonly post_processor?: PostProcessor | null;
+}
+
 interface OpenedTokenizer {
   readonly tokenizer: Tokenizer;
   /** RoBERTa's post-processor knows one segment only, where this library counts two. */
@@ -56,7 +63,9 @@ const isRoberta = (processor: PostProcessor): boolean =>
   processor.type === 'RobertaProcessing' || (processor.processors ?? []).some(isRoberta);
 
 async function openTokenizer(folder: string): Promise<OpenedTokenizer> {
-  const definition = (await readJson(join(folder, tokenizerFileName))) as { post_processor?: PostProcessor | null };
+  const { bert } = await readTokenizerSettings(folder);
+  const stated = (await readJson(join(folder, tokenizerFileName))) as Definition;
+  const definition = bert === null ? stated : withBertSettings(stated, bert);
   const config = await readJson(join(folder, 'tokenizer_config.json')).catch(() => ({}));
   const { post_processor: postProcessor } = definition;
   return {

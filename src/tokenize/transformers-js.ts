@@ -25,6 +25,7 @@ export async function openTransformersJsLibrary(
     implementation: 'transformers.js',
     encodeBatch: async (texts) => (await liveProcess()).encodeBatch(texts),
     encodeWithSpecialTokens: async (text, pair) => (await liveProcess()).encodeWithSpecialTokens(text, pair),
+    tokenCount: [...vocabulary.values()].reduce((most, id) => Math.max(most, id + 1), 0),
     idOf: (tokenText) => vocabulary.get(tokenText) ?? null,
   };
 }

@@ -1,9 +1,10 @@
-/** Owns what is cut when a text is longer than the model reads: the end of the text, never a special token. */
+/** Owns what is cut when a text is longer than the model reads: one end of the text, never a special token. */
 import { invalidField } from '../errors.ts';
 import { pairSpecialTokens, singleSpecialTokens } from './template.ts';
 import type { PairTemplate, SingleTemplate } from './template.ts';
+import type { KeptSide } from './window.ts';
 
-/** The start of a text as ids without special tokens, and how long the whole text is. */
+/** The start of a text, or its end, as ids without special tokens, and how long the whole text is. */
 export interface CountedIds {
   /** No more than were asked for. @shape [tokens] */
   readonly ids: Int32Array;
@@ -13,10 +14,11 @@ export interface CountedIds {
   readonly isTotalMinimum: boolean;
 }
 
-/** The first `maxIds` ids, or all where there are fewer. */
-export function cutIds(ids: ArrayLike<number>, maxIds: number): Int32Array {
+/** The first `maxIds` ids, or the last ones; all where there are fewer. */
+export function cutIds(ids: ArrayLike<number>, maxIds: number, keptSide: KeptSide = 'start'): Int32Array {
   const kept = new Int32Array(Math.min(ids.length, maxIds));
-  for (let index = 0; index < kept.length; index++) kept[index] = ids[index] ?? 0;
+  const first = keptSide === 'start' ? 0 : ids.length - kept.length;
+  for (let index = 0; index < kept.length; index++) kept[index] = ids[first + index] ?? 0;
   return kept;
 }
 

@@ -1,5 +1,21 @@
-/** Owns how much of a very long text is tokenised: a prefix that surely holds the tokens that are kept. */
+/** Owns how much of a very long text is tokenised: a part from one end that surely holds the tokens that are kept. */
 /// <reference lib="es2024.string" />
+
+/** The end of a text that is kept where it is too long. */
+export type KeptSide = 'start' | 'end';
+
+/** A text's code units in reading order, or from the last one on where its end is kept. */
+interface CodeUnits {
+  readonly length: number;
+  charCodeAt(index: number): number;
+}
+
+const reversed = (text: string): CodeUnits => ({
+  length: text.length,
+  charCodeAt: (index) => text.charCodeAt(text.length - 1 - index),
+});
+
+const unitsFrom = (text: string, keptSide: KeptSide): CodeUnits => (keptSide === 'start' ? text : reversed(text));
 
 /**
  * Tokens beyond those kept that a prefix must give. Cutting a text changes only the tokens of the word that is cut,
@@ -46,9 +62,12 @@ const isWhiteSpace = (unit: number): boolean =>
 const isHighSurrogate = (unit: number): boolean => unit >= 0xd800 && unit <= 0xdbff;
 const isLowSurrogate = (unit: number): boolean => unit >= 0xdc00 && unit <= 0xdfff;
 
-/** `end`, or one more where it would fall between the halves of a surrogate pair. */
-const outsidePair = (text: string, end: number): number =>
-  isLowSurrogate(text.charCodeAt(end)) && isHighSurrogate(text.charCodeAt(end - 1)) ? end + 1 : end;
+/** `end`, or one more where it would fall between the halves of a surrogate pair, in whatever order they come. */
+function outsidePair(text: string, end: number, keptSide: KeptSide): number {
+  const place = keptSide === 'start' ? end : text.length - end;
+  const isInside = isLowSurrogate(text.charCodeAt(place)) && isHighSurrogate(text.charCodeAt(place - 1));
+  return isInside ? end + 1 : end;
+}
 
 /** Letters and digits of alphabets, which form words; ideographs, signs and halves of pairs count one by one. */
 const isLetter = (unit: number): boolean =>
@@ -58,7 +77,7 @@ const isLetter = (unit: number): boolean =>
   (unit >= 0xc0 && unit < 0x2000);
 
 /** The place after `start` by which the text has given about `tokens` tokens; at most `maxCharacters` further. */
-function placeOfTokens(text: string, start: number, tokens: number, maxCharacters: number): number {
+function placeOfTokens(text: CodeUnits, start: number, tokens: number, maxCharacters: number): number {
   const limit = Math.min(text.length, start + maxCharacters);
   let estimate = 0;
   let letters = 0;
@@ -84,7 +103,7 @@ const isSameRun = (unit: number, other: number): boolean =>
  * Where the run ends that fills the last `minCharacters` of a prefix; `end` itself where it fills fewer.
  * @unit UTF-16 code units
  */
-function runEndFrom(text: string, end: number, minCharacters: number): number {
+function runEndFrom(text: CodeUnits, end: number, minCharacters: number): number {
   const last = text.charCodeAt(end - 1);
   for (let place = end - minCharacters; place < end; place++) {
     if (place < 0 || !isSameRun(text.charCodeAt(place), last)) return end;
@@ -95,40 +114,47 @@ function runEndFrom(text: string, end: number, minCharacters: number): number {
 }
 
 /** The next white space, or where none is near any place between two characters. */
-function cutFrom(text: string, start: number): number {
+function cutFrom(text: string, start: number, keptSide: KeptSide): number {
+  const units = unitsFrom(text, keptSide);
   const furthest = Math.min(start + maxReachCharacters, text.length);
-  for (let end = start; end < furthest; end++) if (isWhiteSpace(text.charCodeAt(end))) return end;
-  return furthest === text.length ? furthest : outsidePair(text, furthest);
+  for (let end = start; end < furthest; end++) if (isWhiteSpace(units.charCodeAt(end))) return end;
+  return furthest === text.length ? furthest : outsidePair(text, furthest, keptSide);
 }
 
 /**
- * Where the first prefix to tokenise ends; the text's length where all of it is.
+ * Where the first window to tokenise ends, counted from the side that is kept; the text's length where all of it is.
  * @unit UTF-16 code units
  */
-export function firstWindowEnd(text: string, maxIds: number): number {
-  return cutFrom(
-    text,
-    placeOfTokens(text, 0, Math.ceil((maxIds + windowMarginTokens) * firstReserve), maxGrowthCharacters),
-  );
+export function firstWindowEnd(text: string, maxIds: number, keptSide: KeptSide = 'start'): number {
+  const tokens = Math.ceil((maxIds + windowMarginTokens) * firstReserve);
+  return cutFrom(text, placeOfTokens(unitsFrom(text, keptSide), 0, tokens, maxGrowthCharacters), keptSide);
 }
 
 /**
- * Where the prefix ends that follows `attempts` (one or more) that gave too few tokens; always beyond `end`.
+ * Where the window ends that follows `attempts` (one or more) that gave too few tokens; always beyond `end`.
  * @unit UTF-16 code units
  */
-export function nextWindowEnd(text: string, end: number, maxIds: number, attempts: number): number {
+export function nextWindowEnd(
+  text: string,
+  end: number,
+  maxIds: number,
+  attempts: number,
+  keptSide: KeptSide = 'start',
+): number {
+  const units = unitsFrom(text, keptSide);
   const neededTokens = maxIds + windowMarginTokens;
   const tokens = Math.min(neededTokens * growthFactor ** attempts, Math.max(maxGrowthTokens, maxIds));
   const maxCharacters = Math.max(maxGrowthCharacters, end * (growthFactor - 1));
   // Each attempt tokenises the whole prefix again: a run known to give less than one token for each hundred
   // characters is passed in one attempt.
-  const start = runEndFrom(text, end, neededTokens * lettersPerToken);
-  return cutFrom(text, placeOfTokens(text, start, tokens, maxCharacters));
+  const start = runEndFrom(units, end, neededTokens * lettersPerToken);
+  return cutFrom(text, placeOfTokens(units, start, tokens, maxCharacters), keptSide);
 }
 
-/** Whether a prefix that gave `tokens` is the whole text or certainly holds the first `maxIds` ids of the whole. */
+/** Whether a window that gave `tokens` is the whole text or certainly holds the `maxIds` ids of the whole that are kept. */
 export const isWindowEnough = (text: string, end: number, tokens: number, maxIds: number): boolean =>
   end === text.length || tokens > maxIds + windowMarginTokens;
 
-/** The prefix as the library may see it: a lone half of a surrogate pair is U+FFFD, nothing else changes. */
-export const windowText = (text: string, end: number): string => text.slice(0, end).toWellFormed();
+/** The window as the library may see it: a lone half of a surrogate pair is U+FFFD, nothing else changes. */
+export const windowText = (text: string, end: number, keptSide: KeptSide = 'start'): string =>
+  (keptSide === 'start' ? text.slice(0, end) : text.slice(text.length - end)).toWellFormed();

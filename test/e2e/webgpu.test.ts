@@ -13,14 +13,19 @@ const models = [...common, ...others, ...bertDense, '--multi-model', goldenFolde
 const texts = ['heat moves through a plate', 'the', 'a wing in a slow stream of air gives lift and drag at once'];
 const [query = '', ...passages] = texts;
 
+interface VendorInfo {
+  readonly devices: readonly DeviceInfo[];
+  readonly unusedDevices: readonly { readonly id: string; readonly reason: string }[];
+}
 interface DeviceInfo {
   readonly id: string;
   readonly executionProvider: string;
   readonly state: string;
   readonly serves: readonly string[];
 }
-const devicesOf = async (server: Served): Promise<readonly DeviceInfo[]> =>
-  (await server.call<{ 'x-trivec': { devices: DeviceInfo[] } }>('info'))['x-trivec'].devices;
+const vendorInfo = async (server: Served): Promise<VendorInfo> =>
+  (await server.call<{ 'x-trivec': VendorInfo }>('info'))['x-trivec'];
+const devicesOf = async (server: Served) => (await vendorInfo(server)).devices;
 
 /** Driver of the software adapter among the files that a process has mapped. */
 const hasMapped = (pid: number, file: string) => readFileSync(`/proc/${pid}/maps`, 'utf8').includes(file);
@@ -132,7 +137,9 @@ describe.skipIf(webgpu.skip)(webgpu.title('a task with a device of its own'), { 
 describe.skipIf(webgpu.skip)(webgpu.title('a machine whose only adapter is software'), { timeout: 60_000 }, () => {
   it('serves on the CPU where nobody names the adapter', async () => {
     const server = await start([]);
-    expect((await devicesOf(server)).map(({ id }) => id)).toEqual(['cpu:0']);
+    const { devices, unusedDevices } = await vendorInfo(server);
+    expect(devices.map(({ id }) => id)).toEqual(['cpu:0']);
+    expect(unusedDevices).toContainEqual({ id: 'webgpu:0', reason: expect.stringContaining('is software') });
     const [pid = 0] = executorPids(server.pid);
     expect(hasMapped(pid, 'libvk_swiftshader')).toBe(false);
   });

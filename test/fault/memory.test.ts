@@ -1,6 +1,7 @@
-import { readFileSync } from 'node:fs';
-import { fileURLToPath } from 'node:url';
-import { afterEach, describe, expect, it } from 'vitest';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, afterEach, describe, expect, it } from 'vitest';
 import { systemClock } from '../../src/clock.ts';
 import { forkExecutor } from '../../src/device/channel.ts';
 import { defaultDeviceLimits } from '../../src/device/limits.ts';
@@ -10,7 +11,31 @@ import { RunFailure } from '../../src/device/pool.ts';
 import type { RunBatch } from '../../src/executor/protocol.ts';
 import { until } from '../support/executors.ts';
 
-const glutton = fileURLToPath(new URL('../support/hostile/glutton.mjs', import.meta.url));
+/** An executor that proves itself, and whose first real run takes memory without end. */
+const glutton = `
+const row = { values: Float32Array.of(1), indices: null };
+const hoard = [];
+let runs = 0;
+process.on('message', (message) => {
+  if (message.type === 'load') {
+    process.send({ type: 'loaded', executionProvider: 'cpu', loadMs: 1, placements: [] });
+  } else if (message.type === 'run') {
+    runs += 1;
+    if (runs === 1) {
+      const residentBytes = process.memoryUsage.rss();
+      process.send({ type: 'result', runId: message.runId, rows: [row], computeMs: 1, residentBytes });
+    } else {
+      setInterval(() => hoard.push(Buffer.alloc(20_000_000, 1)), 5);
+    }
+  } else process.exit(0);
+});
+`;
+const folder = mkdtempSync(join(tmpdir(), 'trivec-glutton-'));
+const entryPath = join(folder, 'glutton.mjs');
+writeFileSync(entryPath, glutton);
+afterAll(() => {
+  rmSync(folder, { recursive: true });
+});
 const batch: RunBatch = {
   modelId: 'm',
   head: 'logit',
@@ -30,7 +55,7 @@ describe.skipIf(process.platform !== 'linux')('an executor that takes memory wit
   it('is ended in the middle of its run, long before the machine is full, and replaced', async () => {
     const reasons: string[] = [];
     const pids: number[] = [];
-    const launch = forkExecutor(glutton);
+    const launch = forkExecutor(entryPath);
     let peak = 0;
     manager = createDeviceManager({
       deviceId: 'cpu:0',

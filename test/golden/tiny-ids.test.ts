@@ -12,7 +12,7 @@ import { rerank } from '../../src/task/rerank.ts';
 import { runTexts } from '../../src/task/run-texts.ts';
 import { openServedModel } from '../../src/task/served-model.ts';
 import { sparseEmbed } from '../../src/task/sparse-embed.ts';
-import { lookUpForm } from '../../src/task/text-form.ts';
+import { lookUpFormOf } from '../../src/task/text-form.ts';
 import { goldenFolder, goldenModels } from '../unit/model/golden-models.ts';
 import { contextOf, createFakeScheduler } from '../unit/task/fakes.ts';
 import { loadQuietly } from '../unit/tokenize/minilm.ts';
@@ -197,7 +197,7 @@ describe('a query of a model that needs no run for it', () => {
     const queries = textsOf(name).filter(({ kind }) => kind === 'query');
     expect(queries.length).toBeGreaterThan(5);
     const texts = queries.map(({ text }) => text);
-    const tokenized = await served.tokenizer.tokenize(texts, undefined, lookUpForm);
+    const tokenized = await served.tokenizer.tokenize(texts, undefined, lookUpFormOf(served.manifest));
     expect(tokenized.map(({ ids }) => [...ids])).toEqual(queries.map(({ ids }) => ids));
     const scheduler = createFakeScheduler();
     const { sparse, usage } = await sparseEmbed(

@@ -8,8 +8,8 @@ const root = fileURLToPath(new URL('../..', import.meta.url));
 /** Prepared graphs are kept between tests: what is derived from a model depends on the model only. */
 const sharedCacheDir = `${root}.cache/served`;
 
-/** Longest time from the start of the process to its listening line. @unit ms */
-const startTimeoutMs = 45_000;
+/** Longest time from the start of the process to its listening line, unless a caller says another. @unit ms */
+const defaultStartTimeoutMs = 45_000;
 /** Longest time from SIGTERM to the end, after which the process is killed. @unit ms */
 const endTimeoutMs = 15_000;
 /** Longest stderr that is kept for error messages. @unit characters */
@@ -23,6 +23,8 @@ export interface ServeOptions {
   readonly environment?: Readonly<Record<string, string>>;
   /** Flags of Node itself, such as `['--cpu-prof']`. */
   readonly nodeFlags?: readonly string[];
+  /** Longest time from the start of the process to its listening line. @unit ms */
+  readonly startTimeoutMs?: number;
 }
 
 /** An error answer. */
@@ -61,7 +63,7 @@ export interface Served {
  * @throws Error with its stderr where it ends or is silent instead
  */
 export async function startServed(options: ServeOptions = {}): Promise<Served> {
-  const { flags = [], environment = {}, nodeFlags = [] } = options;
+  const { flags = [], environment = {}, nodeFlags = [], startTimeoutMs = defaultStartTimeoutMs } = options;
   const child = spawn(
     process.execPath,
     [...nodeFlags, `${root}dist/main.js`, 'serve', '--port', '0', '--log-level', 'warn', ...flags],
@@ -83,7 +85,7 @@ export async function startServed(options: ServeOptions = {}): Promise<Served> {
   child.stderr.setEncoding('utf8').on('data', (text: string) => {
     stderr = (stderr + text).slice(-maxKeptStderr);
   });
-  const baseUrl = await waitForAddress(child, closed, () => stderr);
+  const baseUrl = await waitForAddress(child, closed, startTimeoutMs, () => stderr);
   let ended: Promise<number | null> | null = null;
   return {
     baseUrl,
@@ -118,6 +120,7 @@ function inherited(): Record<string, string> {
 async function waitForAddress(
   child: ChildProcess,
   closed: Promise<number | null>,
+  startTimeoutMs: number,
   stderr: () => string,
 ): Promise<string> {
   let stopWaiting: () => void = () => undefined;

@@ -1,5 +1,7 @@
 /** Owns a linear layer with an activation as an ONNX sub-graph. */
 import type { GraphBuilder } from '../onnx/builder.ts';
+import { activate } from './activations.ts';
+import type { Activation } from './activations.ts';
 
 /** A matrix as linear layers store it: one row for each output. */
 export interface LayerMatrix {
@@ -14,7 +16,7 @@ export interface DenseLayer {
   readonly weight: LayerMatrix;
   /** @shape f32 [outFeatures] */
   readonly bias: ArrayLike<number> | null;
-  readonly activation: 'identity' | 'tanh';
+  readonly activation: Activation;
   /** What is added to the result: nothing, the input, or the input through a second matrix. */
   readonly residual: 'none' | 'input' | LayerMatrix;
 }
@@ -38,7 +40,7 @@ function columnsConstant(builder: GraphBuilder, { values, inFeatures, outFeature
 export function dense(builder: GraphBuilder, tensor: string, layer: DenseLayer): string {
   const product = builder.node('MatMul', [tensor, columnsConstant(builder, layer.weight)]);
   const sum = layer.bias === null ? product : builder.node('Add', [product, builder.floats(layer.bias)]);
-  const activated = layer.activation === 'tanh' ? builder.node('Tanh', [sum]) : sum;
+  const activated = activate(builder, sum, layer.activation);
   if (layer.residual === 'none') return activated;
   const around =
     layer.residual === 'input' ? tensor : builder.node('MatMul', [tensor, columnsConstant(builder, layer.residual)]);

@@ -1,8 +1,11 @@
 /** Owns the reading of what an ONNX file says about itself: inputs, outputs, operator set. */
 import { fromBinary } from '@bufbuild/protobuf';
+import { elementTypes } from './builder.ts';
 import { ModelProtoSchema } from './onnx_pb.ts';
 import type { GraphProto, ModelProto, NodeProto, TensorProto, ValueInfoProto } from './onnx_pb.ts';
 import type { Shape } from './builder.ts';
+import { tableRowsOf } from './tables.ts';
+import type { TableRows } from './tables.ts';
 
 /** ONNX number that says a tensor's values lie in another file. */
 export const externalLocation = 1;
@@ -27,6 +30,11 @@ export interface GraphDescription {
   readonly externalFiles: readonly string[];
   /** Kinds of the operators that occur, those inside control flow left out. */
   readonly operators: ReadonlySet<string>;
+  /** Type of most of its weights; null where it has none of either. */
+  readonly weightType: 'float32' | 'float16' | null;
+  readonly tableRows: TableRows;
+  /** Whether it defines operators of its own. */
+  readonly hasFunctions: boolean;
   /** For each output that is a Sigmoid of something, up to type and shape: the tensor that enters the Sigmoid. */
   readonly sigmoidInputs: ReadonlyMap<string, string>;
 }
@@ -46,6 +54,18 @@ function externalFilesOf(graph: GraphProto): string[] {
     .filter(isExternal)
     .map((tensor) => tensor.externalData.find(({ key }) => key === 'location')?.value ?? 'an unnamed file');
   return [...new Set(locations)];
+}
+
+/** Number of weights of one type. */
+const countWeights = ({ initializer }: GraphProto, elementType: number): number =>
+  initializer
+    .filter(({ dataType }) => dataType === elementType)
+    .reduce((sum, { dims }) => sum + dims.reduce((product, length) => product * Number(length), 1), 0);
+
+function weightTypeOf(graph: GraphProto): GraphDescription['weightType'] {
+  const [wide, half] = [countWeights(graph, elementTypes.float32), countWeights(graph, elementTypes.float16)];
+  if (wide === 0 && half === 0) return null;
+  return half > wide ? 'float16' : 'float32';
 }
 
 /** Operators that change the type or shape of their first input, never a value. */
@@ -88,6 +108,9 @@ export function describeModel(model: ModelProto): GraphDescription {
     outputs: graph.output.map(readValue),
     externalFiles: externalFilesOf(graph),
     operators: new Set(graph.node.map(({ opType }) => opType)),
+    weightType: weightTypeOf(graph),
+    tableRows: tableRowsOf(graph),
+    hasFunctions: model.functions.length > 0,
     sigmoidInputs: new Map(sigmoidInputs),
   };
 }

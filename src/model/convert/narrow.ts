@@ -12,7 +12,7 @@ import { replaceValues } from './open-model.ts';
 import type { OpenModel } from './open-model.ts';
 import { bytesOf, floatsOf, setSmallValues, smallValues } from './tensor-values.ts';
 import { valueTypes } from './value-types.ts';
-import { hasInnerGraph } from './visit.ts';
+import { capturedNames, innerGraphs, renameCaptured } from './visit.ts';
 
 const { float16, float32 } = elementTypes;
 
@@ -43,7 +43,9 @@ function wideNodes({ graph }: OpenModel, isFloat: (name: string) => boolean): Re
     const isFed = node.input.some((name) => isWide(producers.get(name)));
     return linkOperators.has(node.opType) && isFed && readers.length > 0 && readers.every(isWide);
   };
-  const wide = new Set(graph.node.filter((node) => isWide(node) || isLink(node)));
+  // What a branch or a loop holds stays as it is.
+  const hasInner = (node: NodeProto): boolean => innerGraphs(node).length > 0;
+  const wide = new Set(graph.node.filter((node) => isWide(node) || isLink(node) || hasInner(node)));
   const pending = graph.node.filter(({ opType }) => placeOperators.has(opType));
   for (let node = pending.pop(); node !== undefined; node = pending.pop()) {
     wide.add(node);
@@ -108,11 +110,11 @@ function readAs({ stored, casts, nextName }: Narrowing, name: string, wanted: nu
   return made;
 }
 
-function refuseUnknown({ path, model, graph }: OpenModel): void {
-  const inner = graph.node.find(hasInnerGraph)?.opType;
-  const held = inner ?? (model.functions.length > 0 ? 'local functions' : null);
-  if (held === null) return;
-  throw new ConfigurationError([`${path}: holds ${held}, so it cannot be narrowed to fp16; use --precision fp32`]);
+function refuseFunctions({ path, model }: OpenModel): void {
+  if (model.functions.length === 0) return;
+  throw new ConfigurationError([
+    `${path}: holds local functions, so it cannot be narrowed to fp16; use --precision fp32`,
+  ]);
 }
 
 /** Repeats the type of each constant where the graph declares it as an input too. */
@@ -140,16 +142,16 @@ function restoreOutputs(open: OpenModel, { stored, nextName }: Narrowing): void 
 
 /**
  * Makes weights and products float16, weights clamped to its range. Inputs, outputs and what a sum or a square would
- * carry out of the range stay float32, with conversions between.
- * @throws ConfigurationError where the graph holds other graphs
+ * carry out of the range stay float32, with conversions between; so does all that is inside a branch or a loop.
+ * @throws ConfigurationError where the graph defines operators of its own
  */
 export function narrow(open: OpenModel): void {
-  refuseUnknown(open);
+  refuseFunctions(open);
   const { graph } = open;
   const types = valueTypes(graph);
   const isFloat = (name: string): boolean => types.get(name) === float32;
   const wide = wideNodes(open, isFloat);
-  const readWide = new Set([...wide].flatMap(({ input }) => input));
+  const readWide = new Set([...wide].flatMap((node) => [...node.input, ...capturedNames(node)]));
   const narrowing: Narrowing = { stored: new Map(), casts: new Map(), nextName: createNames(graph, 'trivec_half') };
   const { stored } = narrowing;
   for (const { name } of graph.input) {
@@ -171,6 +173,7 @@ export function narrow(open: OpenModel): void {
     const nodes: NodeProto[] = [];
     // A Cast reads either type, and on its way to a whole number a value must not be rounded.
     if (!isStandard(node, 'Cast')) node.input = node.input.map((name) => readAs(narrowing, name, wanted, nodes));
+    renameCaptured(node, new Map(capturedNames(node).map((name) => [name, readAs(narrowing, name, float32, nodes)])));
     if (!isKept && floatOutputs.length > 0) narrowAttributes(node);
     for (const name of floatOutputs) stored.set(name, wanted);
     return [...nodes, node];

@@ -58,6 +58,8 @@ export function planPrecision(
   const allowed = wanted === 'auto' ? automaticWays(device) : ways.filter(({ to }) => to === wanted);
   for (const { from, to, steps } of allowed) {
     const variant = available.find(({ precision }) => precision === from);
+    // Who asks for float16 by name is told why it cannot be; nobody else has to do without the model.
+    if (wanted === 'auto' && steps.includes('narrow') && variant?.isNarrowable === false) continue;
     if (variant === undefined) continue;
     const expands = !hasMaskedAttention(device) && !steps.includes('expandAttention');
     return { variant, steps: expands ? [...steps, 'expandAttention'] : steps, precision: to };

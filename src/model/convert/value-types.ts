@@ -2,6 +2,7 @@
 import { elementTypes } from '../../kernels/onnx/builder.ts';
 import type { GraphProto, NodeProto } from '../../kernels/onnx/onnx_pb.ts';
 import { attributeOf } from './make-node.ts';
+import { innerGraphs } from './visit.ts';
 
 const { bool, float32, int32, int64, uint8 } = elementTypes;
 
@@ -39,7 +40,16 @@ const typeInputs: Readonly<Record<string, number>> = {
 
 type Types = Map<string, number>;
 
+/** What the graph inside a node gives; a Loop's own condition is no output of the node. */
+function typesMadeInside(node: NodeProto, inner: GraphProto, types: Types): readonly number[] {
+  const found = valueTypes(inner, types);
+  const made = inner.output.map(({ name, type }) => type?.tensorType?.elemType ?? found.get(name) ?? 0);
+  return node.opType === 'Loop' ? made.slice(1) : made;
+}
+
 function typesMadeBy(node: NodeProto, types: Types): readonly number[] {
+  const [inner] = innerGraphs(node);
+  if (inner !== undefined) return typesMadeInside(node, inner, types);
   const named = attributeOf(node, 'to') ?? attributeOf(node, 'dtype');
   if (named !== null) return [Number(named.i)];
   const value = attributeOf(node, 'value')?.t;
@@ -54,9 +64,13 @@ function typesMadeBy(node: NodeProto, types: Types): readonly number[] {
   return node.output.map(() => type);
 }
 
-/** ONNX number of the element type of every named tensor; 0 where it cannot be told. */
-export function valueTypes(graph: GraphProto): ReadonlyMap<string, number> {
-  const types: Types = new Map(graph.initializer.map(({ name, dataType }) => [name, dataType]));
+/** ONNX number of the element type of every named tensor, those of the graphs around it too; 0 where it cannot be told. */
+export function valueTypes(
+  graph: GraphProto,
+  outer: ReadonlyMap<string, number> = new Map(),
+): ReadonlyMap<string, number> {
+  const types: Types = new Map(outer);
+  for (const { name, dataType } of graph.initializer) types.set(name, dataType);
   for (const { name, type } of graph.input) {
     if (!types.has(name)) types.set(name, type?.tensorType?.elemType ?? 0);
   }

@@ -30,6 +30,22 @@ describe('the restarts of an executor that was ready once', () => {
   });
 });
 
+describe('an executor that was killed after it had served many runs', () => {
+  it('starts again with the shortest pause', async () => {
+    const device = createDevice();
+    await start(device);
+    const serveAndDie = async (runs: number) => {
+      for (let run = 0; run < runs; run += 1) await take(device).run(batchOf(1));
+      device.fake.channels.at(-1)?.exit('gone');
+      await device.clock.advance(limits.restartMaxMs);
+    };
+    await serveAndDie(0);
+    await serveAndDie(limits.stableAfterRuns - 1);
+    await serveAndDie(limits.stableAfterRuns);
+    expect(device.deaths.map((death) => death.restartInMs)).toEqual([100, 200, 100]);
+  });
+});
+
 describe('values that are not finite', () => {
   it('in several runs in a row have the executor replaced, and ready says why until the new one has proved itself', async () => {
     const device = createDevice({ load: (launch) => (launch === 1 ? 'hang' : 'ok') });

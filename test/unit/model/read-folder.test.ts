@@ -273,15 +273,17 @@ describe('refusal of a folder', () => {
 });
 
 describe('prompts', () => {
-  it('each kind takes the prompt of its name, else the default one, else none', () => {
+  it('each kind takes the prompt of exactly its name, as in the reference, which adds empty ones to the file', () => {
     expect(choosePrompts(null)).toEqual({ query: '', document: '', unspecified: '' });
-    expect(choosePrompts({ prompts: { query: 'q: ', passage: 'p: ' } })).toEqual({
-      query: 'q: ',
-      document: 'p: ',
-      unspecified: '',
-    });
-    const withDefault = { prompts: { query: 'q: ', all: 'a: ' }, default_prompt_name: 'all' };
-    expect(choosePrompts(withDefault)).toEqual({ query: 'q: ', document: 'a: ', unspecified: 'a: ' });
+    const prompts = { query: 'q: ', passage: 'p: ', corpus: 'c: ' };
+    expect(choosePrompts({ prompts })).toEqual({ query: 'q: ', document: '', unspecified: '' });
+    expect(choosePrompts({ prompts: { ...prompts, document: 'd: ' } }).document).toBe('d: ');
+    expect(choosePrompts({ prompts: { query: null } }).query).toBe('');
+  });
+
+  it('the default one is that of texts without a kind, and of no others', () => {
+    const withDefault = { prompts: { all: 'a: ', document: 'd: ' }, default_prompt_name: 'all' };
+    expect(choosePrompts(withDefault)).toEqual({ query: '', document: 'd: ', unspecified: 'a: ' });
   });
 });
 

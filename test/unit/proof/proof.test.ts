@@ -8,6 +8,7 @@ import { plainFacts } from '../../support/model-facts.ts';
 const text = { ids: Int32Array.of(1, 2), typeIds: null, isTruncated: false, totalTokens: 2, isTotalMinimum: false };
 const tokenizer: TextTokenizer = {
   implementation: 'test',
+  ordinaryIdEnd: 0,
   tokenize: (texts) => Promise.resolve(texts.map(() => text)),
   tokenizePairs: (_, passages) => Promise.resolve(passages.map(() => text)),
   idsOf: () => new Set(),

@@ -151,6 +151,7 @@ describe('info', () => {
     );
     expect(result?.['x-trivec']).toEqual({
       devices: [],
+      unusedDevices: [],
       maxInputTokens: { embed: 16, sparseEmbed: 16, multiVector: 16, rerank: 8 },
       limits: { batchMembers: 8, bodyBytes: 65_536, deadlineMs: 5000 },
       models: {

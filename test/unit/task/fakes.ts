@@ -24,6 +24,7 @@ export function createFakeTokenizer(maxTokens: number): TextTokenizer & { readon
   };
   return {
     implementation: 'fake',
+    ordinaryIdEnd: 0,
     texts,
     async tokenize(given, signal) {
       signal?.throwIfAborted();

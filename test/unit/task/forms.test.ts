@@ -140,6 +140,54 @@ describe('late interaction', () => {
     expect(scheduler.loads).toEqual([{ items: 3, tokens: 8 + 3 + 2 }]);
   });
 
+  it('fills queries up to a least length, and cuts them at a greater one', async () => {
+    const served = await serveRows({ queryMarker: null, minQueryTokens: 5 });
+    const scheduler = createFakeScheduler();
+    const { usage } = await multiVector(
+      served,
+      inputs(['a', 'a b a b', 'a '.repeat(9)], 'query'),
+      roomy,
+      contextOf(scheduler),
+    );
+    expect(itemsOf(scheduler).map(({ ids, attendedTokens }) => [[...ids], attendedTokens])).toEqual([
+      [[2, 6, 3, 0, 0], 3],
+      [[2, 6, 7, 6, 7, 3], undefined],
+      [[2, 6, 6, 6, 6, 6, 6, 3], undefined],
+    ]);
+    expect(usage).toMatchObject({ inputTokens: 5 + 6 + 8, truncated: [2] });
+    expect(scheduler.loads).toEqual([{ items: 3, tokens: 5 + 5 + 8 }]);
+    const attended = createFakeScheduler();
+    const input = { query: 'a', passages: ['a'], field: 'passages' };
+    const attending = await serveRows({ queryMarker: null, minQueryTokens: 5, isExpansionAttended: true });
+    await rerank({ method: 'colbert', served: attending }, input, contextOf(attended));
+    expect(itemsOf(attended)[0]).toMatchObject({ ids: Int32Array.of(2, 6, 3, 0, 0) });
+    expect(itemsOf(attended)[0]).not.toHaveProperty('attendedTokens');
+  });
+
+  it('leaves out skipped tokens of queries only where the model says so', async () => {
+    const served = await serveRows({ documentSkipTokens: [], querySkipTokens: ['('], queryMarker: null });
+    const keptOf = async (kind: 'query' | 'document') => {
+      const scheduler = createFakeScheduler();
+      await multiVector(served, inputs(['(b'], kind), roomy, contextOf(scheduler));
+      return itemsOf(scheduler)[0]?.keptRows;
+    };
+    expect(await keptOf('query')).toEqual(Int32Array.of(0, 2, 3, 4, 5, 6, 7));
+    expect(await keptOf('document')).toBeNull();
+  });
+
+  it('divides MaxSim by the number of query rows where the model says so', async () => {
+    const scheduler = createFakeScheduler((_item, { key }) => ({
+      values: key.head === 'maxSim' ? Float32Array.of(6) : new Float32Array(3 * 4),
+      indices: null,
+    }));
+    const input = { query: 'a', passages: ['b'], field: 'passages' };
+    const scoresOf = async (isMaxSimAveraged: boolean) =>
+      (await rerank({ method: 'colbert', served: await serveRows({ isMaxSimAveraged }) }, input, contextOf(scheduler)))
+        .scores;
+    expect(await scoresOf(true)).toEqual([2]);
+    expect(await scoresOf(false)).toEqual([6]);
+  });
+
   it('a marker that the vocabulary lacks, or a limit without room, ends the start', async () => {
     await expect(serveRows({ queryMarker: '[Q] ' })).rejects.toMatchObject({
       name: 'ConfigurationError',
@@ -218,12 +266,14 @@ describe('queries that are looked up', () => {
     pooling: 'max',
     activation: 'relu',
     queryTermWeights: { path: '/nowhere.safetensors', name: 'weight' },
+    maxQueryTokens: null,
+    maxTerms: null,
   } as const;
-  const served = async () => {
+  const served = async (limits: Partial<Record<'maxQueryTokens' | 'maxTerms', number>> = {}) => {
     const plain = await serve(wordPiece(bertTemplate));
     const queryTermWeights = new Float32Array(18).fill(0.5, 6, 7);
     queryTermWeights[4] = 2;
-    return { ...plain, manifest: { ...plain.manifest, sparse }, queryTermWeights };
+    return { ...plain, manifest: { ...plain.manifest, sparse: { ...sparse, ...limits } }, queryTermWeights };
   };
 
   it('run nothing, have no special tokens, and count each term once', async () => {
@@ -244,6 +294,32 @@ describe('queries that are looked up', () => {
     const context = contextOf(createFakeScheduler(), { mayTruncate: false });
     const { usage } = await sparseEmbed(await served(), inputs(['a '.repeat(100)], 'query'), context);
     expect(usage).toMatchObject({ inputTokens: 100, truncated: [] });
+  });
+
+  it('are cut at the limit of their own tokenizer, which counts no special tokens', async () => {
+    const limited = await served({ maxQueryTokens: 3 });
+    const { sparse: terms, usage } = await sparseEmbed(
+      limited,
+      inputs(['a a a hello', 'a a a'], 'query'),
+      contextOf(createFakeScheduler()),
+    );
+    expect(terms.map(({ indices }) => [...indices])).toEqual([[6], [6]]);
+    expect(usage).toMatchObject({ inputTokens: 6, truncated: [0] });
+    const strict = contextOf(createFakeScheduler(), { mayTruncate: false });
+    const error = await rejectionOf(sparseEmbed(limited, inputs(['a a a hello'], 'query'), strict));
+    expect(error).toMatchObject({ errorName: 'invalidParams', data: { field: 'inputs[0]', tokens: 4, limit: 3 } });
+  });
+
+  it('keep their heaviest terms, as documents do, where the model says how many', async () => {
+    const limited = await served({ maxTerms: 1 });
+    const query = await sparseEmbed(limited, inputs(['a hello'], 'query'), contextOf(createFakeScheduler()));
+    expect(query.sparse).toEqual([{ indices: Int32Array.of(4), values: Float32Array.of(2) }]);
+    const scheduler = createFakeScheduler(() => ({
+      values: Float32Array.of(1, 3, 2),
+      indices: Int32Array.of(5, 8, 9),
+    }));
+    const document = await sparseEmbed(limited, inputs(['a'], 'document'), contextOf(scheduler));
+    expect(document.sparse).toEqual([{ indices: Int32Array.of(8), values: Float32Array.of(3) }]);
   });
 
   it('are only queries: documents and texts without a kind run', async () => {

@@ -24,6 +24,7 @@ function letterLibrary(onBatch: (batches: number) => void = () => undefined): Ob
     maxConcurrent: 0,
     library: {
       implementation: 'letters',
+      tokenCount: 2,
       async encodeBatch(texts) {
         observed.batches.push(texts);
         observed.maxConcurrent = Math.max(observed.maxConcurrent, ++concurrent);
