@@ -29,6 +29,8 @@ export interface LoopParts {
   readonly gauges: ItemGauges;
   readonly estimate: DrainEstimate;
   readonly observer: RunObserver;
+  /** Calls back once everything that has arrived by now was told. */
+  readonly soon: (callback: () => void) => void;
 }
 
 /** The running loop. */
@@ -39,8 +41,9 @@ export interface Loop {
 }
 
 /** Starts the loop; it sleeps until there is work and an executor for it. */
-export function createLoop({ pool, clock, gauges, estimate, observer }: LoopParts): Loop {
+export function createLoop({ pool, clock, gauges, estimate, observer, soon }: LoopParts): Loop {
   const queue = new WaitingQueue<ScheduledCall>();
+  let isPumpDue = false;
 
   function pump(): void {
     for (;;) {
@@ -50,6 +53,16 @@ export function createLoop({ pool, clock, gauges, estimate, observer }: LoopPart
       const pick = pickBatch(queue, turn, executor.batchLimits, pool.activeCount(turn.lead.key.modelId));
       void runBatch(executor, takeBatch(pick)).finally(pump);
     }
+  }
+
+  /** Once what arrives together is here: calls of one array, texts of one answer of the tokenizer. */
+  function pumpSoon(): void {
+    if (isPumpDue) return;
+    isPumpDue = true;
+    soon(() => {
+      isPumpDue = false;
+      pump();
+    });
   }
 
   /** Nothing waits for a model that no executor will ever run again. */
@@ -178,7 +191,7 @@ export function createLoop({ pool, clock, gauges, estimate, observer }: LoopPart
     enqueue(call) {
       queue.add(call, call.job.lane);
       refuseUnservable([call]);
-      pump();
+      pumpSoon();
     },
     cancel(call, reason) {
       end(call, 'cancelled', reason);

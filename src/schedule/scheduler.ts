@@ -37,14 +37,16 @@ export interface SchedulerParts {
   readonly clock: Clock;
   readonly limits: AdmissionLimits;
   readonly observer: RunObserver;
+  /** Calls back once everything that has arrived by now was told; tests may do so at once. */
+  readonly soon?: (callback: () => void) => void;
 }
 
 /** A scheduler over a pool of executors. */
-export function createScheduler({ pool, clock, limits, observer }: SchedulerParts): Scheduler {
+export function createScheduler({ pool, clock, limits, observer, soon = setImmediate }: SchedulerParts): Scheduler {
   const gauges: ItemGauges = { queuedItems: 0, queuedTokens: 0, runningItems: 0 };
   const reserved = { items: 0, tokens: 0 };
   const estimate = new DrainEstimate();
-  const loop = createLoop({ pool, clock, gauges, estimate, observer });
+  const loop = createLoop({ pool, clock, gauges, estimate, observer, soon });
   const predictedDrainMs = () =>
     estimate.drainMs(gauges.queuedTokens + reserved.tokens, Math.max(1, pool.activeCount()));
 

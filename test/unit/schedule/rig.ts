@@ -46,6 +46,8 @@ export function createRig(
     maxBatchItems?: number;
     maxBatchTokens?: number;
     answer?: (batch: RunBatch) => readonly RunRow[];
+    /** When the loop looks at what has arrived; at once where left out. */
+    soon?: (callback: () => void) => void;
   } = {},
 ): Rig {
   const clock = createFakeClock();
@@ -58,6 +60,7 @@ export function createRig(
   const scheduler = createScheduler({
     pool,
     clock,
+    soon: options.soon ?? ((callback) => callback()),
     limits: {
       maxQueuedItems: options.maxQueuedItems ?? 10_000,
       maxQueuedTokens: options.maxQueuedTokens ?? 1_000_000,

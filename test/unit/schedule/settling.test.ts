@@ -7,7 +7,10 @@ import { createRig, idle, type StartedCall } from './rig.ts';
 
 type Step =
   | { readonly do: 'start'; readonly tokens: readonly number[]; readonly model: string; readonly isBulk: boolean }
-  | { readonly do: 'abort' | 'succeed' | 'runFailed' | 'outOfMemory' | 'executorGone' | 'timedOut' | 'nan'; readonly which: number }
+  | {
+      readonly do: 'abort' | 'succeed' | 'runFailed' | 'outOfMemory' | 'executorGone' | 'timedOut' | 'nan';
+      readonly which: number;
+    }
   | { readonly do: 'revive' };
 
 const start = fc.record({
@@ -18,7 +21,17 @@ const start = fc.record({
 });
 const act = fc.record({
   do: fc.constantFrom(
-    ...(['abort', 'succeed', 'succeed', 'succeed', 'runFailed', 'outOfMemory', 'executorGone', 'timedOut', 'nan'] as const),
+    ...([
+      'abort',
+      'succeed',
+      'succeed',
+      'succeed',
+      'runFailed',
+      'outOfMemory',
+      'executorGone',
+      'timedOut',
+      'nan',
+    ] as const),
   ),
   which: fc.nat({ max: 20 }),
 });

@@ -43,6 +43,22 @@ describe('waiting items of one text and other heads', () => {
     ]);
   });
 
+  it('are answered by one run though a device is idle, where they arrive together', async () => {
+    const due: (() => void)[] = [];
+    const rig = createRig({ executors: 3, soon: (callback) => due.push(callback) });
+    const calls = (['dense', 'sparse', 'rows'] as const).map((head) => rig.start([itemOf(2)], keyOf(head)));
+    expect(rig.pool.batches).toHaveLength(0);
+    for (const callback of due) callback();
+    await finishAll(rig);
+    expect(rig.pool.batches).toHaveLength(1);
+    expect(calls.map((call) => valueOf(call.settled()))).toEqual([
+      ['dense'.length],
+      ['sparse'.length],
+      ['rows'.length],
+    ]);
+    expect(due).toHaveLength(1);
+  });
+
   it('share the time of their run', async () => {
     const rig = busyRig();
     const calls = [rig.start([itemOf(2)], keyOf('dense')), rig.start([itemOf(2)], keyOf('rows'))];
