@@ -1,10 +1,10 @@
 /** Owns the throw-away process that creates the sessions of an executor first, for what the engine logs about them. */
 import { spawn } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
-import { env, InferenceSession } from 'onnxruntime-node';
+import { InferenceSession } from 'onnxruntime-node';
 import { messageOf } from './engine-failure.ts';
 import { watchParent } from './parent-watch.ts';
-import { sessionOptions } from './session-options.ts';
+import { prepareEngine, sessionOptions } from './session-options.ts';
 import type { SessionSettings } from './session-options.ts';
 
 const scriptPath = fileURLToPath(import.meta.url);
@@ -57,7 +57,7 @@ const endedEarly = (code: number | null, signal: string | null): string =>
 
 /** Creates the sessions and gives the exit code; the first that fails is told on standard output. */
 async function createSessions(graphs: readonly ProbedGraph[]): Promise<number> {
-  env.logLevel = 'error';
+  prepareEngine();
   const kept: InferenceSession[] = [];
   for (const { logId, modelId, path, ...settings } of graphs) {
     const options = { ...sessionOptions(settings), logId, logSeverityLevel: 0, logVerbosityLevel: 1 } as const;
@@ -73,7 +73,6 @@ async function createSessions(graphs: readonly ProbedGraph[]): Promise<number> {
 }
 
 if (process.argv[1] === scriptPath) {
-  process.env['ORT_DISABLE_TELEMETRY'] = '1';
   const [, , parentPid, graphs = '[]'] = process.argv;
   await watchParent(Number(parentPid));
   process.exitCode = await createSessions(JSON.parse(graphs) as ProbedGraph[]);

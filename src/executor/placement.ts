@@ -13,11 +13,13 @@ const providerNames: Readonly<Record<ProviderName, string>> = {
 };
 
 /**
- * Operators that WebGPU computes too coarsely: off by 2^-11 at best, and by anything beyond a half turn, which is where
- * rotary positions are. On the CPU they cost nothing, since they see positions only.
- * @source WGSL, accuracy of `sin` and `cos`; off by 2e-4 on SwiftShader, which made vectors differ by 0.02
+ * Operators that are right on the CPU only. They see positions and masks, so that they cost little there.
+ * `Sin` and `Cos` are off by 2^-11 on WebGPU at best, and by anything beyond a half turn, which is where rotary positions
+ * are. Of `And`, `Or` and `Xor` the engine compiles one shader for operands that are read by one and by four: a causal
+ * mask that came after the mask of another model in the same process let every token see all others.
+ * @source WGSL, accuracy of built-in functions; onnxruntime 1.30, cache hint of BinaryElementwise in mode V
  */
-const coarseOnWebgpu: ReadonlySet<string> = new Set(['Sin', 'Cos']);
+const wrongOnWebgpu: ReadonlySet<string> = new Set(['Sin', 'Cos', 'And', 'Or', 'Xor']);
 
 /** Nodes of each model that are to run on the CPU, by the model's id. */
 export type CpuNodes = ReadonlyMap<string, readonly string[]>;
@@ -49,7 +51,7 @@ export async function placeModels(question: PlacementQuestion): Promise<Placemen
     return { executionProvider: 'cpu', placements, cpuNodes: new Map() };
   }
   const free = await probe(question, new Map());
-  const cpuNodes = provider.name === 'webgpu' ? coarseNodes(free) : new Map<string, string[]>();
+  const cpuNodes = provider.name === 'webgpu' ? wrongNodes(free) : new Map<string, string[]>();
   const placed = cpuNodes.size === 0 ? free : await probe(question, cpuNodes);
   const name = providerNames[provider.name];
   return {
@@ -90,14 +92,13 @@ function graphsOf({ models, threads, provider }: PlacementQuestion, cpuNodes: Cp
 }
 
 /** A node without a name cannot be told to the engine. */
-function coarseNodes(placed: readonly PlacedGraph[]): Map<string, string[]> {
-  const coarse = new Map<string, string[]>();
+function wrongNodes(placed: readonly PlacedGraph[]): Map<string, string[]> {
+  const wrong = new Map<string, string[]>();
   for (const { modelId, placement } of placed) {
     const nodes = placement.nodes.filter(
-      ({ name, operator, provider }) =>
-        provider === providerNames.webgpu && coarseOnWebgpu.has(operator) && name !== '',
+      ({ name, operator, provider }) => provider === providerNames.webgpu && wrongOnWebgpu.has(operator) && name !== '',
     );
-    if (nodes.length > 0) coarse.set(modelId, [...(coarse.get(modelId) ?? []), ...nodes.map(({ name }) => name)]);
+    if (nodes.length > 0) wrong.set(modelId, [...(wrong.get(modelId) ?? []), ...nodes.map(({ name }) => name)]);
   }
-  return coarse;
+  return wrong;
 }

@@ -75,7 +75,7 @@ function rowAt(rows: ReadonlyMap<number, RunRow>, position: number): RunRow {
 
 /** Whether the heaviest terms are read instead of the full row. */
 const readsTopTerms = (head: Head, { load }: LoadedModel): boolean =>
-  head === 'sparse' && load.sparse?.topTerms != null;
+  head === 'sparse' && (load.sparse?.topTerms ?? null) !== null;
 
 /** One row for each item of the pass; every head that any of them wants is copied from the one run. */
 async function runPass(pass: Pass): Promise<RunRow[]> {

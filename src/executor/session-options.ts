@@ -1,4 +1,5 @@
 /** Owns how a session is set up on each execution provider. */
+import { env } from 'onnxruntime-node';
 import type { InferenceSession } from 'onnxruntime-node';
 import type { ModelLoad, ProviderChoice } from './protocol.ts';
 
@@ -10,6 +11,12 @@ export interface SessionSettings {
   readonly provider: ProviderChoice;
   /** Names of nodes that are to run on the CPU, though the provider could; for WebGPU only. */
   readonly cpuNodes: readonly string[];
+}
+
+/** Makes the engine quiet: its library reports usage over the network unless it is told before its first session. */
+export function prepareEngine(): void {
+  process.env['ORT_DISABLE_TELEMETRY'] = '1';
+  env.logLevel = 'error';
 }
 
 /** Why these models cannot be run there at all, or null. */

@@ -1,11 +1,11 @@
 /** Owns the inference sessions of an executor: one for each model, one for each stand-alone MaxSim graph. */
-import { env, InferenceSession } from 'onnxruntime-node';
+import { InferenceSession } from 'onnxruntime-node';
 import { messageOf } from './engine-failure.ts';
 import { graphProblem } from './graph-check.ts';
 import type { CpuNodes } from './placement.ts';
 import { headOutputs } from './protocol.ts';
 import type { ModelLoad, ProviderChoice } from './protocol.ts';
-import { sessionOptions } from './session-options.ts';
+import { prepareEngine, sessionOptions } from './session-options.ts';
 import type { SessionSettings } from './session-options.ts';
 
 /** A model that can run. */
@@ -20,8 +20,7 @@ export interface LoadedModel {
 export type LoadedModels = ReadonlyMap<string, LoadedModel>;
 
 /**
- * One session for each model, all on one provider.
- * @param threads most threads that work on a run on the CPU
+ * One session for each model, all on one provider; at most `threads` threads work on what runs on the CPU.
  * @throws Error that names the model and what it lacks
  */
 export async function loadModels(
@@ -30,9 +29,7 @@ export async function loadModels(
   provider: ProviderChoice = { name: 'cpu', deviceIndex: 0 },
   cpuNodes: CpuNodes = new Map(),
 ): Promise<LoadedModels> {
-  // The native library reports usage over the network unless this is set before its first session.
-  process.env['ORT_DISABLE_TELEMETRY'] = '1';
-  env.logLevel = 'error';
+  prepareEngine();
   const loaded = new Map<string, LoadedModel>();
   const maxSimSessions = new Map<string, InferenceSession>();
   const settings = { threads, provider };

@@ -103,7 +103,7 @@ const batchOf = (modelId: string, head: Head, items: readonly RunItem[]): RunBat
   queryRows: null,
 });
 
-describe.skipIf(webgpu.skip)(webgpu.title('an executor on WebGPU'), () => {
+describe.skipIf(webgpu.skip)(webgpu.title('an executor on WebGPU'), { timeout: 120_000 }, () => {
   it('says that it runs there, and which nodes that compute do not', () => {
     expect(loaded.executionProvider).toBe('webgpu');
     expect(loaded.placements).toEqual([

@@ -22,6 +22,9 @@ export const flatten = (values: Nested): number[] => (typeof values === 'number'
 export const floatTensor = (values: Nested): ort.Tensor =>
   new ort.Tensor('float32', Float32Array.from(flatten(values)), dimsOf(values));
 
+/** A single truth value. */
+export const boolTensor = (value: boolean): ort.Tensor => new ort.Tensor('bool', Uint8Array.of(value ? 1 : 0), []);
+
 /** An int64 tensor. */
 export const intTensor = (values: Nested): ort.Tensor =>
   new ort.Tensor('int64', BigInt64Array.from(flatten(values).map(BigInt)), dimsOf(values));
