@@ -1,5 +1,6 @@
 /** Owns what a model must show on a device before it serves there. */
 import type { ProofRun } from './device/proof.ts';
+import { ConfigurationError } from './errors.ts';
 import type { Head, RunBatch, RunItem, RunRow } from './executor/protocol.ts';
 import { loadIdOf, type ModelManifest, type Precision, type SelfCheck } from './model/manifest.ts';
 import { toRunItem } from './task/run-texts.ts';
@@ -10,6 +11,7 @@ import type { TextTokenizer } from './tokenize/tokenizer.ts';
 
 /** Texts for heads without a stored answer: what matters is that they run, and differ. */
 const probeQuery = 'how does heat move through a plate';
+const probeWord = 'heat';
 const probePassages = ['heat flows through the plate by conduction', 'the committee met on a tuesday'] as const;
 
 /** Least cosine between what a text gives alone and in company; int8 texts never share a run and give the same bits. */
@@ -18,17 +20,22 @@ const minCompanyCosine: Readonly<Record<Exclude<Precision, 'int8'>, number>> = {
 /** Largest difference of a score, as a share of it where it is above 1: a single number has no direction to compare. */
 const maxScoreDifference: Readonly<Record<Exclude<Precision, 'int8'>, number>> = { fp32: 1e-3, fp16: 3e-2 };
 
+/** A text of the model's full length is run up to this limit: beyond, it would take seconds. @unit tokens */
+const maxProvedTokens = 2_048;
+
 /**
- * Proof runs of a model: its stored answers, a plain run of every head that has none, and, where texts may share a
- * run, what a text gives alone against what it gives in company.
+ * Proof runs of a model: its stored answers, a plain run of every head that has none, one of the longest text, and,
+ * where texts may share a run, what a text gives alone against what it gives in company.
+ * @throws ConfigurationError where the tokenizer gives ids that the model has no row for
  */
 export async function proofRunsOf(model: ModelManifest, tokenizer: TextTokenizer): Promise<ProofRun[]> {
+  checkVocabulary(model, tokenizer);
   const checked = model.selfChecks.map((check) => compareWithStored(model, check));
   const unchecked = model.heads.filter((head) => !model.selfChecks.some((check) => check.head === head));
   const plain = await Promise.all(unchecked.map((head) => plainRun(model, head, tokenizer)));
   const sharing = model.runPolicy.kind === 'alone' ? [] : model.heads;
   const company = await Promise.all(sharing.map((head) => companyRuns(model, head, tokenizer)));
-  return [...checked, ...plain, ...company.flat()];
+  return [...checked, ...plain, ...(await longestRuns(model, tokenizer)), ...company.flat()];
 }
 
 /** Passages in the form that a head takes. */
@@ -92,6 +99,33 @@ async function plainRun(model: ModelManifest, head: Head, tokenizer: TextTokeniz
       return isConstant ? `${label} gave the same score for different passages` : null;
     },
   };
+}
+
+/** Special tokens may lie beyond the table: ordinary text does not hold them. */
+function checkVocabulary(model: ModelManifest, { ordinaryIdEnd }: TextTokenizer): void {
+  const rows = Math.min(model.vocabularySize, model.tokenTableRows ?? Infinity);
+  if (ordinaryIdEnd <= rows) return;
+  throw new ConfigurationError([
+    `${model.folder}: its tokenizer gives ids up to ${ordinaryIdEnd - 1}, but its graph and config.json have ` +
+      `${rows} tokens: they are of different models`,
+  ]);
+}
+
+/** One text of the full length, by the first head: a limit that the graph does not reach shows before it is served. */
+async function longestRuns(model: ModelManifest, tokenizer: TextTokenizer): Promise<ProofRun[]> {
+  const head = model.heads.find((one) => one !== 'maxSim');
+  if (head === undefined || model.maxTokens > maxProvedTokens) return [];
+  const [item] = await probeItems(model, head, tokenizer, [`${probeWord} `.repeat(model.maxTokens)]);
+  if (item === undefined) return [];
+  return [
+    {
+      batch: batchOf(model, head, [item]),
+      judge([row]) {
+        if (row !== undefined && allFinite(row.values)) return null;
+        return `${labelOf(model, head)} gave values that are not numbers for a text of ${item.ids.length} tokens`;
+      },
+    },
+  ];
 }
 
 const labelOf = (model: ModelManifest, head: Head): string => `${model.modelId} (${head}, ${model.precision})`;

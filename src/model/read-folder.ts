@@ -117,6 +117,23 @@ function tokenRowsOf(
   };
 }
 
+/** What is wrong with a limit that the graph's table of positions does not reach; null where nothing is. */
+function positionProblem(
+  { modelId, config }: Awaited<ReturnType<typeof readFiles>>,
+  { path, graph }: GraphFile,
+  maxTokens: number,
+): string | null {
+  const rows = graph.tableRows.positions;
+  // Without a stated length nothing says that the table is one of positions.
+  if (rows === null || config.maxPositions === null) return null;
+  const usable = config.positionPadId === null ? rows : rows - config.positionPadId - 1;
+  if (maxTokens <= usable) return null;
+  return (
+    `${path}: its table of positions is for ${String(usable)} tokens, ` +
+    `but the files of ${modelId} state a limit of ${String(maxTokens)}`
+  );
+}
+
 /**
  * The manifest of the model in `folder` for these uses, known as `modelId`.
  * @throws ConfigurationError with everything that keeps it from being served
@@ -147,6 +164,10 @@ export async function readModelFolder(
     catalog.matryoshkaDimensions.length > 0 ? catalog.matryoshkaDimensions : config.matryoshkaDimensions;
   const past = pastInputs(file.graph).map(({ name }) => name);
   const runPolicy = runPolicyOf(file.graph);
+  const maxTokens = maxTokensOf(files, tokenRows, runPolicy);
+  const tooLong = positionProblem(files, file, maxTokens);
+  refuse(tooLong === null ? [] : [tooLong]);
+  const tokenTableRows = file.graph.tableRows.tokens;
   return {
     ...sources,
     modelId: files.modelId,
@@ -156,7 +177,8 @@ export async function readModelFolder(
     ...(file.conversions.length === 0 ? {} : { conversion: file.conversions }),
     revision: file.contentSha256.slice(0, revisionDigits),
     sha256: file.sha256,
-    maxTokens: maxTokensOf(files, tokenRows, runPolicy),
+    maxTokens,
+    ...(tokenTableRows === null ? {} : { tokenTableRows }),
     isMatryoshka: catalog.isMatryoshka || dimensions.length > 0,
     matryoshka: { dimensions, isCentered: catalog.isCenteredBeforeCut },
     prompts: promptsOf(config.prompts, catalog),

@@ -3,7 +3,7 @@ import { readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import type * as Addon from '@anush008/tokenizers';
 import { ConfigurationError } from '../errors.ts';
-import { withBertSettings, type NormalizedDefinition } from './bert-normalizer.ts';
+import { withSettings, type NormalizedDefinition } from './normalizer.ts';
 import { tokenizerFileName } from './library.ts';
 import type { TokenLibrary } from './library.ts';
 import { readTokenizerSettings } from './settings.ts';
@@ -41,12 +41,13 @@ async function openDefinition(Tokenizer: TokenizersAddon['Tokenizer'], folder: s
     () => false,
   );
   if (!isThere) throw new ConfigurationError([`${path}: is missing`]);
-  const { bert } = await readTokenizerSettings(folder);
+  const settings = await readTokenizerSettings(folder);
   try {
-    if (bert === null) return Tokenizer.fromFile(path);
+    // A large definition is not worth reading twice where nothing in it can be asked to change.
+    if (settings.bert === null && !settings.lowercasesTexts) return Tokenizer.fromFile(path);
     const text = await readFile(path, 'utf8');
     const definition = JSON.parse(text) as NormalizedDefinition;
-    const changed = withBertSettings(definition, bert);
+    const changed = withSettings(definition, settings);
     return Tokenizer.fromString(changed === definition ? text : JSON.stringify(changed));
   } catch (error) {
     const reason = error instanceof Error ? error.message.replace(addonPrefix, '') : String(error);

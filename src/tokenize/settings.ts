@@ -2,20 +2,16 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { ConfigurationError } from '../errors.ts';
-import type { BertSettings } from './bert-normalizer.ts';
 import { tokenizerFileName } from './library.ts';
+import type { BertSettings, NormalizerSettings } from './normalizer.ts';
 import type { KeptSide } from './window.ts';
 
 /** What the files around the tokenizer say. */
-export interface TokenizerSettings {
-  /** Whether single texts are lower-cased before they are tokenised, special tokens in them included. */
-  readonly lowercasesTexts: boolean;
+export interface TokenizerSettings extends NormalizerSettings {
   /** The end of a text that is kept where it is too long. */
   readonly keptSide: KeptSide;
   /** False: the model is fed segment 0 for every token, whatever the template says. */
   readonly hasTypeIds: boolean;
-  /** How texts are normalised, where the class of the tokenizer takes that from here; null where it does not. */
-  readonly bert: BertSettings | null;
   /** Ids of tokens that are marked special. */
   readonly specialIds: ReadonlySet<number>;
 }

@@ -46,12 +46,6 @@ const bareTemplate: SingleTemplate = {
   suffix: { ids: [], typeIds: [] },
 };
 
-/** The library with every text in lower case. */
-const lowercased = (library: TokenLibrary): TokenLibrary => ({
-  ...library,
-  encodeBatch: (texts) => library.encodeBatch(texts.map((text) => text.toLowerCase())),
-});
-
 /** The least number that every id of an ordinary token is below: special ones behind them are left out. */
 function ordinaryIdEnd({ tokenCount }: TokenLibrary, { specialIds }: TokenizerSettings): number {
   let end = tokenCount;
@@ -64,13 +58,12 @@ export function createTextTokenizer(parts: TokenizerParts): TextTokenizer {
   const { library, maxTokens, turns, settings } = parts;
   const { keptSide, hasTypeIds } = settings;
   const templates = hasTypeIds ? parts.templates : withoutTypeIds(parts.templates);
-  const singleLibrary = settings.lowercasesTexts ? lowercased(library) : library;
   const { pair } = templates;
   return {
     implementation: library.implementation,
     ordinaryIdEnd: ordinaryIdEnd(library, settings),
     async tokenize(texts, signal, form = plainForm) {
-      const context = { library: singleLibrary, turns, signal, keptSide };
+      const context = { library, turns, signal, keptSide };
       const limit = form.maxTokens ?? maxTokens;
       const single = form.hasSpecialTokens ? templates.single : bareTemplate;
       const room = Math.max(0, maxTextTokens(limit - markerTokens(form), single));

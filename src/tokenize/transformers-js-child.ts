@@ -2,9 +2,9 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import * as tokenizersJs from '@huggingface/tokenizers';
-import { withBertSettings } from './bert-normalizer.ts';
-import type { NormalizedDefinition } from './bert-normalizer.ts';
 import { tokenizerFileName } from './library.ts';
+import { withSettings } from './normalizer.ts';
+import type { NormalizedDefinition } from './normalizer.ts';
 import { readTokenizerSettings } from './settings.ts';
 import type { TypedEncoding } from './library.ts';
 
@@ -63,9 +63,8 @@ const isRoberta = (processor: PostProcessor): boolean =>
   processor.type === 'RobertaProcessing' || (processor.processors ?? []).some(isRoberta);
 
 async function openTokenizer(folder: string): Promise<OpenedTokenizer> {
-  const { bert } = await readTokenizerSettings(folder);
   const stated = (await readJson(join(folder, tokenizerFileName))) as Definition;
-  const definition = bert === null ? stated : withBertSettings(stated, bert);
+  const definition = withSettings(stated, await readTokenizerSettings(folder));
   const config = await readJson(join(folder, 'tokenizer_config.json')).catch(() => ({}));
   const { post_processor: postProcessor } = definition;
   return {

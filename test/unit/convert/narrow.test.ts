@@ -6,10 +6,11 @@ import { describe, expect, it } from 'vitest';
 import { ConfigurationError } from '../../../src/errors.ts';
 import { elementTypes } from '../../../src/kernels/onnx/builder.ts';
 import type { GraphBuilder } from '../../../src/kernels/onnx/builder.ts';
-import { AttributeProtoSchema, GraphProtoSchema } from '../../../src/kernels/onnx/onnx_pb.ts';
+import { AttributeProtoSchema, FunctionProtoSchema, GraphProtoSchema } from '../../../src/kernels/onnx/onnx_pb.ts';
+import { makeNode } from '../../../src/model/convert/make-node.ts';
 import { createTinyWeights } from '../../support/tiny-weights.ts';
 import { encodeTinyGraph } from '../../support/tiny-graph.ts';
-import { cosine, floatTensor, intTensor, maxDifference, runModel } from '../kernels/run-onnx.ts';
+import { boolTensor, cosine, floatTensor, intTensor, maxDifference, runModel } from '../kernels/run-onnx.ts';
 import { converted, convertedFile, graphOf, modelBytes, numbers, withFolder } from './graphs.ts';
 
 const { float16, float32, int64 } = elementTypes;
@@ -131,14 +132,53 @@ describe('narrow', () => {
     expect(toWhole?.input).toEqual(['x']);
   });
 
-  it('a graph with branches is refused with what to do instead', async () => {
+  it('what is inside a branch stays in float32, reads what is around it, and gives the same', async () => {
     const bytes = modelBytes(
       (builder) => {
-        builder.output('y', builder.node('If', [builder.input('flag', elementTypes.bool, [])]), []);
+        const product = builder.node('MatMul', [
+          builder.input('x', float32, ['n', width]),
+          builder.floats(numbers(width * width), [width, width]),
+        ]);
+        const chosen = builder.node('If', [builder.input('flag', elementTypes.bool, [])]);
+        builder.output('y', builder.node('Mul', [chosen, builder.floats([0.5])]), ['n', width]);
+        builder.output('z', product, ['n', width]);
       },
       (graph) => {
-        const g = create(GraphProtoSchema, { name: 'branch' });
-        graph.node[0]?.attribute.push(create(AttributeProtoSchema, { name: 'then_branch', type: 5, g }));
+        const branch = graph.node.find(({ opType }) => opType === 'If');
+        const product = graph.node.find(({ opType }) => opType === 'MatMul')?.output[0] ?? '';
+        for (const [name, opType] of [
+          ['then_branch', 'Exp'],
+          ['else_branch', 'Neg'],
+        ] as const) {
+          const output = `${name}_result`;
+          const g = create(GraphProtoSchema, {
+            name,
+            node: [makeNode(opType, [product], [output])],
+            output: [{ name: output, type: { tensorType: { elemType: float32 } } }],
+          });
+          branch?.attribute.push(create(AttributeProtoSchema, { name, type: 5, g }));
+        }
+      },
+    );
+    const narrowed = await converted(bytes, ['narrow']);
+    expect(graphOf(narrowed).initializer.map(({ dataType }) => dataType)).toEqual([float16, float16]);
+    const x = floatTensor([[...numbers(width, 7)]]);
+    for (const isThen of [true, false]) {
+      const feeds = { x, flag: boolTensor(isThen) };
+      const [before, after] = [await runModel(bytes, feeds), await runModel(narrowed, feeds)];
+      for (const name of ['y', 'z']) {
+        expect(cosine(after[name]?.values ?? [], before[name]?.values ?? [])).toBeGreaterThan(0.9999);
+      }
+    }
+  });
+
+  it('a graph with operators of its own is refused with what to do instead', async () => {
+    const bytes = modelBytes(
+      (builder) => {
+        builder.output('y', builder.input('x', float32, []), []);
+      },
+      (_, model) => {
+        model.functions.push(create(FunctionProtoSchema, { name: 'own' }));
       },
     );
     await withFolder(async (folder) => {
@@ -146,7 +186,7 @@ describe('narrow', () => {
       const path = join(folder, 'onnx/model.onnx');
       await writeFile(path, bytes);
       await expect(convertedFile(path, ['narrow'])).rejects.toThrow(ConfigurationError);
-      await expect(convertedFile(path, ['narrow'])).rejects.toThrow(`${path}: holds If`);
+      await expect(convertedFile(path, ['narrow'])).rejects.toThrow(`${path}: holds local functions`);
     });
   });
 });

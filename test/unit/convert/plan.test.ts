@@ -61,6 +61,12 @@ describe('planPrecision', () => {
     expect(planPrecision([other, ...has('int8')], 'int8', cpu)).toMatchObject({ variant: other });
   });
 
+  it('a file that cannot be narrowed serves float32 on a GPU unless float16 is asked for', () => {
+    const variants = has('fp32').map((variant) => ({ ...variant, isNarrowable: false }));
+    expect(show(variants, 'auto', cuda)).toBe('fp32 > fp32');
+    expect(show(variants, 'fp16', cuda)).toBe('fp32 > narrow > fp32->fp16');
+  });
+
   it('what a device cannot run is refused with what to ask for instead', () => {
     expect(show(has('fp16', 'fp32'), 'fp16', plainWebgpu)).toBe('this webgpu device has no fp16: use fp32 or auto');
     expect(show(has('int8', 'fp32'), 'int8', cuda)).toContain('use fp16, fp32 or auto');

@@ -23,6 +23,9 @@ const graphWith = (
   outputs: [],
   externalFiles: [],
   operators: new Set(operators),
+  weightType: 'float32',
+  tableRows: { tokens: null, positions: null },
+  hasFunctions: false,
   sigmoidInputs: new Map(),
 });
 const both = ['input_ids', 'attention_mask'];

@@ -21,6 +21,15 @@ describe('resolveModels', () => {
     });
   });
 
+  it('one folder named twice for one use is one model of it', async () => {
+    await withFolder(async (folder) => {
+      await writeTinyModel('dense', join(folder, 'tiny'));
+      const served = await resolveModels(settings(folder, { embedModel: ['tiny', join(folder, 'tiny')] }));
+      expect(served.embed.map(({ modelId }) => modelId)).toEqual(['tiny']);
+      expect(served.all).toHaveLength(1);
+    });
+  });
+
   it('two names of one folder are one model', async () => {
     await withFolder(async (folder) => {
       await writeTinyModel('dense', join(folder, 'tiny'));

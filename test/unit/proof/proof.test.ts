@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { ConfigurationError } from '../../../src/errors.ts';
 import type { RunRow } from '../../../src/executor/protocol.ts';
 import type { ModelManifest, SelfCheck } from '../../../src/model/manifest.ts';
 import { proofRunsOf } from '../../../src/proof.ts';
@@ -93,8 +94,46 @@ describe('a head without a stored answer', () => {
 
   it('is proved beside the ones that have one', async () => {
     const proofs = await proofRunsOf(model(['dense', 'rows', 'maxSim'], [stored('dense', [1, 0])]), tokenizer);
-    expect(proofs.map(({ batch }) => batch.head)).toEqual(['dense', 'rows', 'maxSim']);
-    expect(proofs.at(-1)?.batch.queryRows?.values).toEqual(Float32Array.of(1, 0));
+    const [first, , maxSim] = proofs;
+    expect(proofs.map(({ batch }) => batch.head)).toEqual(['dense', 'rows', 'maxSim', 'dense']);
+    expect(first?.batch.items[0]?.ids).toEqual(Int32Array.of(1, 2));
+    expect(maxSim?.batch.queryRows?.values).toEqual(Float32Array.of(1, 0));
+  });
+});
+
+describe('the limits of a model', () => {
+  const rows = (tokenTableRows: number): ModelManifest => ({ ...model(['dense'], []), tokenTableRows });
+
+  it('ordinary tokens that the graph has no row for are refused at the start', async () => {
+    await expect(proofRunsOf(rows(7), { ...tokenizer, ordinaryIdEnd: 8 })).rejects.toThrow(ConfigurationError);
+    await expect(proofRunsOf(model(['dense'], []), { ...tokenizer, ordinaryIdEnd: 9 })).rejects.toThrow('8 tokens');
+    expect(await proofRunsOf(rows(8), { ...tokenizer, ordinaryIdEnd: 8 })).not.toEqual([]);
+  });
+
+  it('a text of the full length is run, unless that takes seconds', async () => {
+    const asked: string[][] = [];
+    const watching: TextTokenizer = {
+      ...tokenizer,
+      tokenize(texts) {
+        asked.push([...texts]);
+        return tokenizer.tokenize(texts);
+      },
+    };
+    const words = async (maxTokens: number) => {
+      asked.length = 0;
+      const runs = await proofRunsOf({ ...model(['dense', 'rows'], []), maxTokens }, watching);
+      const longest = Math.max(...asked.flat().map((one) => one.split(' ').length));
+      return { runs: runs.length, isFull: longest > maxTokens };
+    };
+    expect(await words(512)).toEqual({ runs: 3, isFull: true });
+    expect(await words(2_048)).toEqual({ runs: 3, isFull: true });
+    expect(await words(2_049)).toEqual({ runs: 2, isFull: false });
+  });
+
+  it('values that are not numbers for such a text are told with its length', async () => {
+    const runs = await proofRunsOf(model(['dense'], []), tokenizer);
+    expect(runs.at(-1)?.judge([row([1, 0])])).toBeNull();
+    expect(runs.at(-1)?.judge([row([Number.NaN, 0])])).toContain('a text of 2 tokens');
   });
 });
 
@@ -151,6 +190,6 @@ describe('a model whose texts may share a run', () => {
   });
 
   it('has no such proof where every text runs alone', async () => {
-    expect(await proofRunsOf(model(['dense'], []), words)).toHaveLength(1);
+    expect(await proofRunsOf(model(['dense'], []), words)).toHaveLength(2);
   });
 });

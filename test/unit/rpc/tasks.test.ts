@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { plainSplade } from '../../../src/model/sparse-rules.ts';
 import { plainTokenRows } from '../../../src/model/token-row-rules.ts';
 import { createServed } from '../task/fakes.ts';
 import { createHarness, fittingScheduler, allTasks } from './harness.ts';
@@ -162,6 +163,19 @@ describe('info on late interaction', () => {
     expect(result?.['x-trivec']).toMatchObject({ models: { multiVector: [about], rerank: [about] } });
     const plain = await createHarness().call('info');
     expect(JSON.stringify(plain.result)).not.toContain('maxQueryTokens');
+  });
+});
+
+describe('info on sparse vectors', () => {
+  it('says how many terms they have at most, and how long a looked-up query may be, where the model states it', async () => {
+    const limited = createServed({ modelId: 'few', sparse: { ...plainSplade, maxTerms: 64, maxQueryTokens: 9 } });
+    const open = createServed({ modelId: 'all', sparse: plainSplade });
+    const { result } = await createHarness({ ...allTasks(), sparseEmbed: [limited, open] }).call('info');
+    const models = (result?.['x-trivec'] as { readonly models: Record<string, unknown> }).models;
+    expect(models['sparseEmbed']).toEqual([
+      { id: 'few', identity: 'few@r', maxInputTokens: 16, maxTerms: 64, maxQueryTokens: 9 },
+      { id: 'all', identity: 'all@r', maxInputTokens: 16 },
+    ]);
   });
 });
 

@@ -99,6 +99,23 @@ describe('window of a long text', () => {
     expect(isWindowEnough('ab cd', 2, 254 + 129, 254)).toBe(true);
   });
 
+  it('from the end a window is cut at white space, which stays outside, and holds the last words', () => {
+    const text = 'word '.repeat(100_000).trimEnd();
+    const end = firstWindowEnd(text, 254, 'end');
+    expect(end).toBeLessThan(4_000);
+    expect(windowText(text, end, 'end')).toMatch(/^word .* word$/u);
+    expect(text.endsWith(windowText(text, end, 'end'))).toBe(true);
+    expect(windowText(text, nextWindowEnd(text, end, 254, 1, 'end'), 'end').length).toBeGreaterThan(end);
+  });
+
+  it('from the end, too, no pair is cut in two', () => {
+    for (const text of ['\u{1f600}'.repeat(10_000), `a${'\u{1f600}'.repeat(10_000)}`]) {
+      const end = firstWindowEnd(text, 254, 'end');
+      expect(end).toBeLessThan(text.length);
+      expect(windowText(text, end, 'end')).toBe('\u{1f600}'.repeat(end / 2));
+    }
+  });
+
   it('lone halves of surrogate pairs become U+FFFD and whole pairs stay', () => {
     expect(windowText('hi \ud83d', 4)).toBe('hi \ufffd');
     expect(windowText('\ude00\u{1f600}', 3)).toBe('\ufffd\u{1f600}');
