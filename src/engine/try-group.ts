@@ -62,8 +62,14 @@ export async function tryGroup(group: DeviceGroup, parts: TryingParts): Promise<
   const provider = providerOf(group.devices);
   if (provider === 'cpu') return { isTaken: true, opened: await openGroup(group, thisCpu, parts) };
   if (parts.settings.precision === 'int8') return { isTaken: false, reason: `${provider} does not run int8 weights` };
+  const choices = abilitiesOf(group, parts.settings.precision);
+  const [only] = choices;
+  // Where there is nothing to choose, the start itself is the trial: a failure ends it with the same reason.
+  if (parts.cpu === null && choices.length === 1 && only !== undefined) {
+    return { isTaken: true, opened: await openGroup(group, only, parts) };
+  }
   const reasons: string[] = [];
-  for (const abilities of abilitiesOf(group, parts.settings.precision)) {
+  for (const abilities of choices) {
     const opened = await openGroup(group, abilities, parts);
     const outcomes: TrialOutcome[] = [];
     for (const device of group.devices) outcomes.push(await tryOn(opened, device, 1, parts));

@@ -6,7 +6,10 @@ import { startServed, type Served } from '../support/served.ts';
 import { softwareAdapter, webgpuRequirement, webgpuTolerance } from '../support/webgpu.ts';
 
 const webgpu = webgpuRequirement();
-const common = ['--precision', 'fp32', '--executors', '1'];
+/** A software adapter that shares two cores with other tests is very slow to compile its shaders. @unit ms */
+const startTimeoutMs = 150_000;
+const slowFlags = ['--load-timeout-ms', '120000', '--deadline-ms', '120000', '--run-timeout-ms', '60000'];
+const common = ['--precision', 'fp32', '--executors', '1', ...slowFlags];
 const others = ['--sparse-model', goldenFolder('bert-splade'), '--rerank-model', goldenFolder('cross-encoder-1')];
 const bertDense = ['--embed-model', goldenFolder('bert-dense')];
 const models = [...common, ...others, ...bertDense, '--multi-model', goldenFolder('colbert-pylate')];
@@ -32,7 +35,7 @@ const hasMapped = (pid: number, file: string) => readFileSync(`/proc/${pid}/maps
 
 const started: Served[] = [];
 async function start(flags: readonly string[], served: readonly string[] = models): Promise<Served> {
-  const server = await startServed({ flags: [...served, ...flags], environment: softwareAdapter });
+  const server = await startServed({ flags: [...served, ...flags], environment: softwareAdapter, startTimeoutMs });
   started.push(server);
   return server;
 }
@@ -74,14 +77,14 @@ function expectClose(left: readonly number[], right: readonly number[]): void {
   for (const [at, value] of left.entries()) expect(Math.abs(value - (right[at] ?? NaN))).toBeLessThan(webgpuTolerance);
 }
 
-describe.skipIf(webgpu.skip)(webgpu.title('a server on WebGPU'), { timeout: 180_000 }, () => {
+describe.skipIf(webgpu.skip)(webgpu.title('a server on WebGPU'), { timeout: 300_000 }, () => {
   let onCpu: Answers;
   let server: Served;
   beforeAll(async () => {
     const cpu = await start(['--device', 'cpu']);
     onCpu = await askAll(cpu);
     server = await start(['--device', 'webgpu']);
-  }, 180_000);
+  }, 300_000);
 
   it('gives the values of the CPU, for every method, and says that they come from there', async () => {
     const onGpu = await askAll(server);
@@ -113,7 +116,7 @@ describe.skipIf(webgpu.skip)(webgpu.title('a server on WebGPU'), { timeout: 180_
   });
 });
 
-describe.skipIf(webgpu.skip)(webgpu.title('a task with a device of its own'), { timeout: 180_000 }, () => {
+describe.skipIf(webgpu.skip)(webgpu.title('a task with a device of its own'), { timeout: 300_000 }, () => {
   it('runs there, and the others where they were, one model on both if need be', async () => {
     const devices = ['--device', 'cpu', '--multi-device', 'webgpu'];
     const server = await start(devices, [

@@ -122,6 +122,7 @@ async function waitForAddress(
   closed: Promise<number | null>,
   startTimeoutMs: number,
   stderr: () => string,
+  startTimeoutMs: number,
 ): Promise<string> {
   let stopWaiting: () => void = () => undefined;
   const listening = new Promise<string>((resolve, reject) => {

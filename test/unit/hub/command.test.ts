@@ -7,6 +7,7 @@ import { describe, expect, it } from 'vitest';
 import { fileOf, misbehave, zerosOf } from '../../support/fake-hub.ts';
 import { withRig } from './rig.ts';
 import type { HubRig } from './rig.ts';
+import { converted } from '../convert/graphs.ts';
 import { graphPath, tinyId, tinyRepository } from './tiny-repository.ts';
 
 const entry = fileURLToPath(new URL('../../../dist/main.js', import.meta.url));
@@ -124,7 +125,12 @@ describe('trivec models inspect', () => {
     await withRig({}, async (rig) => {
       const files = await tinyRepository();
       const graph = files[graphPath] ?? fileOf('');
-      rig.fake.put(tinyId, { ...files, 'onnx/model_fp16.onnx': graph, 'onnx/model_int8.onnx': graph });
+      const half = await converted(Buffer.concat([...graph.read(0)]), ['narrow']);
+      rig.fake.put(tinyId, {
+        ...files,
+        'onnx/model_fp16.onnx': fileOf(half),
+        'onnx/model_int8.onnx': graph,
+      });
       await trivec(rig, ['pull', tinyId, '--precision', 'all']);
       const report = JSON.parse((await trivec(rig, ['inspect', tinyId, '--json'])).out) as Record<string, unknown>;
       expect(report).toMatchObject({
