@@ -85,7 +85,7 @@ export async function startServed(options: ServeOptions = {}): Promise<Served> {
   child.stderr.setEncoding('utf8').on('data', (text: string) => {
     stderr = (stderr + text).slice(-maxKeptStderr);
   });
-  const baseUrl = await waitForAddress(child, closed, startTimeoutMs, () => stderr);
+  const baseUrl = await waitForAddress(child, closed, () => stderr, startTimeoutMs);
   let ended: Promise<number | null> | null = null;
   return {
     baseUrl,
@@ -120,7 +120,6 @@ function inherited(): Record<string, string> {
 async function waitForAddress(
   child: ChildProcess,
   closed: Promise<number | null>,
-  startTimeoutMs: number,
   stderr: () => string,
   startTimeoutMs: number,
 ): Promise<string> {
