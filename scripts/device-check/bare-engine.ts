@@ -61,7 +61,13 @@ export interface BareEngine {
  * Launches as many executors as a server would, and has each load and prove itself.
  * @throws Error that names the compute nodes which would run elsewhere, or the answer that is not the stored one
  */
-export async function startBareEngine({ provider, devices, launch, loads, proofRuns }: OpenedGroup): Promise<BareEngine> {
+export async function startBareEngine({
+  provider,
+  devices,
+  launch,
+  loads,
+  proofRuns,
+}: OpenedGroup): Promise<BareEngine> {
   const { executors, threads } = placeExecutors(provider, usableCores(), defaultSettings);
   const most = batchLimitsOf(provider, defaultSettings);
   const lives: Conversation[] = [];

@@ -18,7 +18,7 @@ export async function readInventory(cacheDir: string, timeoutMs: number): Promis
   const { stdout } = await promisify(execFile)(
     process.execPath,
     [mainPath, 'devices', '--json', '--cache-dir', cacheDir],
-    { env: deviceEnvironment, timeout: timeoutMs, killSignal: 'SIGKILL' },
+    { env: deviceEnvironment, timeout: Math.ceil(timeoutMs), killSignal: 'SIGKILL' },
   );
   return JSON.parse(stdout) as DevicesReport;
 }

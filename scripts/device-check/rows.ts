@@ -3,13 +3,15 @@ import { formatTable } from '../bench/table.ts';
 import { within, type TimeBudget } from './budget.ts';
 
 /** What a check found. */
-export interface Finding {
+export interface Finding<Made = null> {
   /** Whether it is as it must be; null where nothing says what it must be. */
   readonly isGood: boolean | null;
   readonly value: string;
   readonly detail: string;
   /** Numbers for the JSON. */
   readonly facts?: unknown;
+  /** What later checks need of this one. */
+  readonly made: Made;
 }
 
 /** A line of the table. */
@@ -42,8 +44,13 @@ const softShare = 0.8;
 
 /** Takes one row after the other. */
 export interface RowTaker {
-  /** Makes the check within its bounds; whatever it throws becomes its row. Gives whether the check was made and is not bad. */
-  take(on: string, check: string, bounds: Bounds, work: (part: TimeBudget) => Promise<Finding>): Promise<boolean>;
+  /** Makes the check within its bounds and gives what it made; whatever it throws becomes its row, and gives null. */
+  take<Made>(
+    on: string,
+    check: string,
+    bounds: Bounds,
+    work: (part: TimeBudget) => Promise<Finding<Made>>,
+  ): Promise<Made | null>;
   /** A row for what cannot be tried at all. */
   skip(on: string, check: string, reason: string): void;
   readonly rows: readonly Row[];
@@ -66,20 +73,23 @@ export function createRowTaker(budget: TimeBudget, onRow: (row: Row) => void): R
       const startMs = budget.remainingMs();
       if (startMs < leastMs) {
         notRun(on, check, 'no time left');
-        return false;
+        return null;
       }
       const hard = budget.part(mostMs);
       const tookMs = () => startMs - budget.remainingMs();
       try {
-        const { isGood, value, detail, facts } = await within(hard, work(budget.part(hard.remainingMs() * softShare)));
+        const { isGood, value, detail, facts, made } = await within(
+          hard,
+          work(budget.part(hard.remainingMs() * softShare)),
+        );
         const verdict = isGood === null ? 'measured' : isGood ? 'ok' : 'FAILED';
         add({ on, check, verdict, value, detail, tookMs: tookMs(), facts: facts ?? null });
-        return isGood !== false;
+        return made;
       } catch (error) {
         const reason = error instanceof Error ? (error.message.split('\n')[0] ?? '') : String(error);
         if (error instanceof CannotRun) notRun(on, check, reason);
         else add({ on, check, verdict: 'FAILED', value: '', detail: reason, tookMs: tookMs(), facts: null });
-        return false;
+        return null;
       }
     },
   };

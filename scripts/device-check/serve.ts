@@ -7,21 +7,29 @@ const patience = ['--deadline-ms', '240000', '--run-timeout-ms', '120000', '--lo
 
 /** How a server is started. */
 export interface ServeWish {
-  /** In the grammar of `--device`. */
-  readonly device: string;
   readonly cacheDir: string;
+  /** What runs where, and how. */
   readonly flags: readonly string[];
   /** @unit ms */
   readonly startTimeoutMs: number;
 }
 
-/** A server that is ready on that device. */
-export function serveOn({ device, cacheDir, flags, startTimeoutMs }: ServeWish): Promise<Served> {
-  return startServed({
-    flags: ['--device', device, '--cache-dir', cacheDir, ...patience, ...flags],
-    environment: deviceEnvironment,
-    startTimeoutMs,
-  });
+/**
+ * A server that is ready.
+ * @throws Error with the server's own reason
+ */
+export async function serveOn({ cacheDir, flags, startTimeoutMs }: ServeWish): Promise<Served> {
+  try {
+    return await startServed({
+      flags: ['--cache-dir', cacheDir, ...patience, ...flags],
+      environment: deviceEnvironment,
+      startTimeoutMs,
+    });
+  } catch (error) {
+    const text = error instanceof Error ? error.message : String(error);
+    const reason = /^trivec: (.+)$/mu.exec(text)?.[1];
+    throw reason === undefined ? error : new Error(reason, { cause: error });
+  }
 }
 
 /** A device in `info`. */

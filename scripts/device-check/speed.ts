@@ -29,7 +29,7 @@ export function steadyRate(completions: readonly Completion[], startMs: number):
 /** The method that is measured. */
 export interface SpokenMethod {
   readonly method: 'embed' | 'embed/sparse';
-  params(texts: readonly string[]): object;
+  readonly params: (texts: readonly string[]) => object;
 }
 
 /** Dense vectors, in the form that costs the least. */
@@ -55,8 +55,10 @@ export interface WaySpeed {
   readonly calls: number;
 }
 
-/** Longest time of one way. @unit ms */
+/** Time of one way, after which no further call is made. @unit ms */
 const wayMs = 2_000;
+/** What a call should take at most, by the speed that is known. @unit ms */
+const maxCallMs = 6_000;
 
 /** The speed of every way, with texts of one length, by a client that opens its own connections. */
 export async function measureSpeed(
@@ -72,7 +74,8 @@ export async function measureSpeed(
   try {
     for (const [index, { name, callers, mostTexts }] of ways.entries()) {
       const part = budget.part(Math.min(wayMs, budget.remainingMs() / (ways.length - index)));
-      const affordable = knownRate === null ? 1 : (knownRate * budget.remainingMs()) / 1000 / tokensOfText / callers;
+      const affordableMs = Math.min(budget.remainingMs(), maxCallMs);
+      const affordable = knownRate === null ? 1 : (knownRate * affordableMs) / 1000 / tokensOfText / callers;
       if (affordable < 1) {
         speeds.push({ way: name, tokensPerSecond: null, calls: 0 });
         continue;
