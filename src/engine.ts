@@ -20,7 +20,7 @@ import { tryGroup } from './engine/try-group.ts';
 import { refuseWishes, usesOf, wishesOf, type Wishes } from './engine/wishes.ts';
 import { ConfigurationError } from './errors.ts';
 import type { ModelLoad, ProviderChoice, ProviderName } from './executor/protocol.ts';
-import { bundledModelsDir } from './model/bundled.ts';
+import { modelsDirOf } from './model/bundled.ts';
 import { describeConversion } from './model/conversion-text.ts';
 import { precisionLabel } from './model/convert/steps.ts';
 import type { DeviceAbilities } from './model/graph-variant.ts';
@@ -106,7 +106,7 @@ async function openGroups(
   for (const group of groups) {
     const isFree = group.uses.every((use) => isAuto(wishes[use]));
     const trial = await tryGroup(group, {
-      settings: { ...settings, modelsDir: settings.modelsDir ?? bundledModelsDir },
+      settings: { ...settings, modelsDir: modelsDirOf(settings) },
       executorEntry: entries.executor,
       locateFor: (abilities) => locateWith(settings, abilities, log),
       log,

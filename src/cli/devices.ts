@@ -3,7 +3,6 @@ import { resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { Command } from 'commander';
 import { environment } from '../config/environment.ts';
-import { loadSettings } from '../config/load.ts';
 import { cudaLibraryEnvironment } from '../cuda/library-environment.ts';
 import { chooseDevices } from '../device/choice.ts';
 import type { DeviceChoice } from '../device/choice.ts';
@@ -11,6 +10,7 @@ import type { DeviceCandidate, Inventory, ProbeResult } from '../device/inventor
 import { takeInventory } from '../device/inventory/find.ts';
 import { thisMachine } from '../device/inventory/machine.ts';
 import { showBytes } from '../model/hub/progress.ts';
+import { settingsOf, type Flags } from './command-settings.ts';
 import { showTable } from './model-tables.ts';
 
 /** Compiled entry of a probe process. */
@@ -96,17 +96,16 @@ export function showDevices({ devices, absent }: DevicesReport): string {
   return [table, ...(reasons.length === 0 ? [] : ['', ...reasons])].join('\n');
 }
 
-async function run({ config, cacheDir: cacheDirFlag, json }: Readonly<Record<string, unknown>>): Promise<void> {
-  const configFile = typeof config === 'string' ? config : (environment['TRIVEC_CONFIG'] ?? null);
-  const { settings } = loadSettings({ flags: { cacheDir: cacheDirFlag }, environment, configFile });
-  const libraries = cudaLibraryEnvironment(resolve(settings.cacheDir), environment['LD_LIBRARY_PATH']);
+async function run(flags: Flags): Promise<void> {
+  const { cacheDir } = settingsOf(flags, ['cacheDir']);
+  const libraries = cudaLibraryEnvironment(resolve(cacheDir), environment['LD_LIBRARY_PATH']);
   const inventory = await takeInventory({
     machine: thisMachine(environment),
     probeEntry,
     environmentFor: ({ provider }) => (provider === 'cuda' ? (libraries?.env ?? {}) : {}),
   });
   const report = reportDevices(inventory);
-  process.stdout.write(`${json === true ? JSON.stringify(report, null, 2) : showDevices(report)}\n`);
+  process.stdout.write(`${flags['json'] === true ? JSON.stringify(report, null, 2) : showDevices(report)}\n`);
 }
 
 /** Adds `devices`, to which others add what they do about devices. */

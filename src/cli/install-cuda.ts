@@ -3,7 +3,7 @@ import { resolve } from 'node:path';
 import { Option } from 'commander';
 import type { Command } from 'commander';
 import { environment } from '../config/environment.ts';
-import { loadSettings } from '../config/load.ts';
+import { settingsOf, type Flags } from './command-settings.ts';
 import { readPythonIndex } from '../config/python-index.ts';
 import { ConfigurationError } from '../errors.ts';
 import { cudaLibraryEnvironment, setFolderOf } from '../cuda/library-environment.ts';
@@ -52,9 +52,9 @@ async function install(cacheDir: string, origin: Origin, progress: PullProgress)
 
 async function run(_flags: unknown, command: Command): Promise<void> {
   // A flag that `devices` has as well is read by `devices`.
-  const { config, from, offline, cacheDir: cacheDirFlag } = command.optsWithGlobals<Record<string, unknown>>();
-  const configFile = typeof config === 'string' ? config : (environment['TRIVEC_CONFIG'] ?? null);
-  const { settings } = loadSettings({ flags: { offline, cacheDir: cacheDirFlag }, environment, configFile });
+  const flags = command.optsWithGlobals<Flags>();
+  const { from } = flags;
+  const settings = settingsOf(flags, ['offline', 'cacheDir']);
   const cacheDir = resolve(settings.cacheDir);
   const platform = `${process.platform} ${process.arch}`;
   if (platform !== supportedPlatform) {

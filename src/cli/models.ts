@@ -3,10 +3,7 @@ import { Option } from 'commander';
 import type { Command } from 'commander';
 import { environment } from '../config/environment.ts';
 import { readHubSettings } from '../config/hub.ts';
-import { loadSettings } from '../config/load.ts';
-import type { Settings } from '../config/settings.ts';
 import { ConfigurationError } from '../errors.ts';
-import { bundledModelsDir } from '../model/bundled.ts';
 import { thisCpu } from '../model/graph-variant.ts';
 import type { WantedPrecision } from '../model/hub/choose-files.ts';
 import { lineProgress, silentProgress } from '../model/hub/progress.ts';
@@ -16,22 +13,17 @@ import { isRevision, requireRepository, showRepository } from '../model/hub/repo
 import type { Repository } from '../model/hub/repository.ts';
 import { inspectModel } from '../model/inspect.ts';
 import { listModels } from '../model/inventory.ts';
+import { modelsDirOf } from '../model/bundled.ts';
+import { settingsOf, type Flags } from './command-settings.ts';
 import { findModel } from './find-model.ts';
 import { showReport } from './model-report.ts';
 import { showModels } from './model-tables.ts';
 import { withBars } from './pull-bars.ts';
 import { collectingProgress } from './garbage.ts';
 
-type Flags = Readonly<Record<string, unknown>>;
-
 const print = (text: string): void => {
   process.stdout.write(`${text}\n`);
 };
-
-function settingsOf({ config, offline, modelsDir }: Flags): Settings {
-  const configFile = typeof config === 'string' ? config : (environment['TRIVEC_CONFIG'] ?? null);
-  return loadSettings({ flags: { offline, modelsDir }, environment, configFile }).settings;
-}
 
 async function openHub(progress: PullProgress): Promise<Hub> {
   const { cacheDir, ...connection } = readHubSettings(environment);
@@ -57,7 +49,7 @@ export function repositoryOf(name: string, revision: unknown): Repository {
 async function pull(name: string, flags: Flags): Promise<void> {
   const repository = repositoryOf(name, flags['revision']);
   const wanted = flags['precision'] as WantedPrecision;
-  if (settingsOf(flags).offline) {
+  if (settingsOf(flags, ['offline']).offline) {
     const { createLocator } = await import('../model/hub/locate.ts');
     const hub = await openHub(silentProgress);
     const locate = createLocator({ hub, isOffline: true, wanted: wanted === 'all' ? 'auto' : wanted, device: thisCpu });
@@ -74,14 +66,14 @@ async function pull(name: string, flags: Flags): Promise<void> {
 }
 
 async function list(flags: Flags): Promise<void> {
-  const modelsDir = settingsOf(flags).modelsDir ?? bundledModelsDir;
+  const modelsDir = modelsDirOf(settingsOf(flags, ['modelsDir']));
   const models = await listModels(modelsDir, readHubSettings(environment).cacheDir);
   if (flags['json'] === true) print(JSON.stringify(models, null, 2));
   else print(showModels(models));
 }
 
 async function inspect(name: string, flags: Flags): Promise<void> {
-  const { folder, options } = await findModel(name, settingsOf(flags).modelsDir ?? bundledModelsDir);
+  const { folder, options } = await findModel(name, modelsDirOf(settingsOf(flags, ['modelsDir'])));
   const report = await inspectModel(folder, name, options);
   print(flags['json'] === true ? JSON.stringify(report, null, 2) : showReport(report));
 }

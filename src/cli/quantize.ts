@@ -2,9 +2,8 @@
 import { fileURLToPath } from 'node:url';
 import type { Command } from 'commander';
 import type { QuantizeReport } from '../compare.ts';
-import { environment } from '../config/environment.ts';
-import { loadSettings } from '../config/load.ts';
-import { bundledModelsDir } from '../model/bundled.ts';
+import { modelsDirOf } from '../model/bundled.ts';
+import { settingsOf, type Flags } from './command-settings.ts';
 import { findModel } from './find-model.ts';
 
 /** Compiled entry of an executor process. */
@@ -27,15 +26,13 @@ export function showQuantizeReport({ path, bytes, likeness, speed }: QuantizeRep
   ].join('\n');
 }
 
-async function quantize(model: string, flags: Readonly<Record<string, unknown>>): Promise<void> {
-  const { config, json, ...settingFlags } = flags;
-  const configFile = typeof config === 'string' ? config : (environment['TRIVEC_CONFIG'] ?? null);
-  const { settings } = loadSettings({ flags: settingFlags, environment, configFile });
+async function quantize(model: string, flags: Flags): Promise<void> {
+  const settings = settingsOf(flags, ['modelsDir', 'cacheDir']);
   // The tokenizer and the models are loaded for the commands that need them only.
   const { quantizeAndCompare } = await import('../compare.ts');
-  const { folder, options } = await findModel(model, settings.modelsDir ?? bundledModelsDir);
+  const { folder, options } = await findModel(model, modelsDirOf(settings));
   const report = await quantizeAndCompare(folder, settings.cacheDir, executorEntry, options);
-  process.stdout.write(`${json === true ? JSON.stringify(report, null, 2) : showQuantizeReport(report)}\n`);
+  process.stdout.write(`${flags['json'] === true ? JSON.stringify(report, null, 2) : showQuantizeReport(report)}\n`);
 }
 
 /** Adds `models quantize`, to the command `models` where there is one. */

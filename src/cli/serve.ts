@@ -5,9 +5,10 @@ import closeWithGrace from 'close-with-grace';
 import { environment } from '../config/environment.ts';
 import { printableSettings, readSettings } from '../config/load.ts';
 import { openEngine } from '../engine.ts';
+import { modelsDirOf } from '../model/bundled.ts';
+import { configFileOf } from './command-settings.ts';
 import { keepHeapSmall } from './garbage.ts';
 import { ConfigurationError } from '../errors.ts';
-import { bundledModelsDir } from '../model/bundled.ts';
 import { localModelProblems } from '../model/registry.ts';
 import { createService, openHttp, openStdio, type Service, type ServiceParts } from '../server.ts';
 import { createLog } from '../telemetry/log.ts';
@@ -31,11 +32,11 @@ export async function serve(
   version: string,
 ): Promise<void> {
   const { config, printConfig, prepareOnly, ...settingFlags } = flags;
-  const configFile = typeof config === 'string' ? config : (environment['TRIVEC_CONFIG'] ?? null);
+  const configFile = configFileOf({ config });
   const read = readSettings({ flags: settingFlags, environment, configFile, unknownArguments });
   const { settings, warnings } = read;
   if (read.problems.length > 0) {
-    const models = { ...settings, modelsDir: settings.modelsDir ?? bundledModelsDir };
+    const models = { ...settings, modelsDir: modelsDirOf(settings) };
     throw new ConfigurationError([...read.problems, ...(await localModelProblems(models))]);
   }
   if (printConfig === true) {

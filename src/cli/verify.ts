@@ -3,11 +3,10 @@ import { relative, sep } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { Option } from 'commander';
 import type { Command } from 'commander';
-import { environment } from '../config/environment.ts';
-import { loadSettings } from '../config/load.ts';
-import { bundledModelsDir } from '../model/bundled.ts';
 import type { HeadReport } from '../verify/verdict.ts';
 import type { VerifyReport } from '../verify/verify-model.ts';
+import { modelsDirOf } from '../model/bundled.ts';
+import { settingsOf, type Flags } from './command-settings.ts';
 import { findModel } from './find-model.ts';
 import { showTable } from './model-tables.ts';
 
@@ -76,16 +75,14 @@ export function showVerifyReport(report: VerifyReport): string {
   return [showTable(about), '', showTable(table), ...(notes.length > 0 ? ['', ...notes] : [])].join('\n');
 }
 
-async function verify(model: string, flags: Readonly<Record<string, unknown>>): Promise<void> {
-  const { config, json, ...settingFlags } = flags;
-  const configFile = typeof config === 'string' ? config : (environment['TRIVEC_CONFIG'] ?? null);
-  const { settings } = loadSettings({ flags: settingFlags, environment, configFile });
+async function verify(model: string, flags: Flags): Promise<void> {
+  const settings = settingsOf(flags, ['modelsDir', 'cacheDir', 'precision']);
   // The tokenizer and the models are loaded for the commands that need them only.
   const { verifyModel } = await import('../verify/verify-model.ts');
-  const found = await findModel(model, settings.modelsDir ?? bundledModelsDir);
+  const found = await findModel(model, modelsDirOf(settings));
   const { precision, cacheDir } = settings;
   const report = await verifyModel({ ...found, precision, cacheDir, entries });
-  process.stdout.write(`${json === true ? JSON.stringify(report, null, 2) : showVerifyReport(report)}\n`);
+  process.stdout.write(`${flags['json'] === true ? JSON.stringify(report, null, 2) : showVerifyReport(report)}\n`);
   if (!report.heads.every(({ verdict }) => verdict === 'agrees')) process.exitCode = 1;
 }
 
