@@ -65,7 +65,8 @@ async function run(_flags: unknown, command: Command): Promise<void> {
   const present = cudaLibraryEnvironment(cacheDir);
   // The image brings a set of its own, which is no cache: it is neither proved nor mended here.
   const isOwn = present?.folder === setFolderOf(cacheDir, cudaWheels);
-  if (present !== null && (settings.offline || !isOwn)) {
+  const hasNoOrigin = settings.offline && from === undefined;
+  if (present !== null && (hasNoOrigin || !isOwn)) {
     process.stdout.write(`${present.folder}\n`);
     return;
   }

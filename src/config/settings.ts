@@ -168,7 +168,7 @@ export const settingsSchema = z.strictObject({
   }),
   maxExecutorBytes: setting('maxExecutorBytes', count(0, Number.MAX_SAFE_INTEGER).default(0), {
     description:
-      'Memory in bytes above which an executor is replaced between two runs; 0 is twice what its models need, and 512 MiB.',
+      'Memory in bytes above which an executor is replaced between two runs; 0 is twice what its models need, and 512 MiB; never less than what they need, and 128 MiB.',
   }),
   maxBatchTokens: setting('maxBatchTokens', count(1, 1_048_576).default(256), {
     description:

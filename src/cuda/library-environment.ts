@@ -19,10 +19,19 @@ export const setFolderOf = (cacheDir: string, wheels: readonly Wheel[]): string 
 /** The program's own folder, which takes the place of a cache directory in the image. */
 const programDir = fileURLToPath(new URL('../..', import.meta.url));
 
+/** Size of a file; null where there is none, for whatever reason. @unit bytes */
+function sizeOf(path: string): number | null {
+  try {
+    return statSync(path).size;
+  } catch {
+    return null;
+  }
+}
+
 function hasAllFiles(folder: string, wheels: readonly Wheel[]): boolean {
   return wheels
     .flatMap(({ entries }) => entries)
-    .every(({ name, sizeBytes }) => statSync(join(folder, name), { throwIfNoEntry: false })?.size === sizeBytes);
+    .every(({ name, sizeBytes }) => sizeOf(join(folder, name)) === sizeBytes);
 }
 
 /**

@@ -100,15 +100,23 @@ async function copyEntry(
   });
   const hash = createHash('sha256');
   let doneBytes = 0;
-  await pipeline(packed, inflaterOf(place), async (pieces: AsyncIterable<Uint8Array>) => {
+  let failure: unknown = null;
+  const copied = pipeline(packed, inflaterOf(place), async (pieces: AsyncIterable<Uint8Array>) => {
     for await (const piece of pieces) {
       doneBytes += piece.byteLength;
       // Before it is written: what is not the entry must not fill the disk.
       if (doneBytes > entry.sizeBytes) throw new Error(`${entry.path} is longer than ${String(entry.sizeBytes)} bytes`);
       hash.update(piece);
-      await target.appendFile(piece);
+      await target.appendFile(piece).catch((error: unknown) => {
+        failure = error;
+        throw error;
+      });
       onBytes(doneBytes);
     }
+  });
+  // Where the disk is full, the pipeline tells no more than that it was aborted.
+  await copied.catch((error: unknown) => {
+    throw failure ?? error;
   });
   const found = hash.digest('hex');
   if (found !== entry.sha256) throw new Error(`${entry.path}: expected sha256 ${entry.sha256}, found ${found}`);

@@ -121,6 +121,8 @@ export function createDeviceManager(options: DeviceManagerOptions): DeviceManage
           return failure === null ? [] : [{ deviceId: options.deviceId, executorId: slot.executorId, reason: failure }];
         }),
       );
+      // What others of the device can do is no fault of the configuration: whoever died goes on trying.
+      if (slots.some(isActive)) for (const slot of slots) slot.revive();
       return { failures: failures.flat() };
     },
     async stop() {

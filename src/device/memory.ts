@@ -12,6 +12,8 @@ export interface MemoryMarks {
 
 /** What an executor may grow by beyond twice what it needs for its models. @unit bytes */
 const freeGrowthBytes = 512 * 1_048_576;
+/** What every executor may grow by, whatever the operator allows: an ordinary run takes some of it. @unit bytes */
+const leastGrowthBytes = 128 * 1_048_576;
 
 /**
  * The marks of an executor.
@@ -19,7 +21,8 @@ const freeGrowthBytes = 512 * 1_048_576;
  * @param maxBytes what the operator allows; 0: what follows from `provedBytes`
  */
 export function memoryMarks(provedBytes: number, maxBytes: number): MemoryMarks {
-  const recycleBytes = maxBytes > 0 ? Math.max(maxBytes, provedBytes) : 2 * provedBytes + freeGrowthBytes;
+  const recycleBytes =
+    maxBytes > 0 ? Math.max(maxBytes, provedBytes + leastGrowthBytes) : 2 * provedBytes + freeGrowthBytes;
   return { recycleBytes, endBytes: 2 * recycleBytes };
 }
 

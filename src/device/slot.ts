@@ -33,6 +33,8 @@ export interface Supervisor {
   readonly executorId: string;
   /** Launches the executor; null once it has proved itself, or why it is given up. Never rejects. */
   start(): Promise<string | null>;
+  /** Starts one that was given up after all, since others of its device have proved that it can be done. */
+  revive(): void;
   /** Ends the executor for good; resolves when it is gone, which is bounded. */
   stop(): Promise<void>;
   /** Makes a ready executor busy and gives its one run. */

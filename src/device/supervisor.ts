@@ -24,7 +24,8 @@ export function createSupervisor(executorId: string, settings: SlotSettings, own
   let readySinceMs = 0;
   /** First ready of this life; null until then. */
   let provedAtMs: number | null = null;
-  let hasEverProved = false;
+  /** Whether dying is a fault to recover from: it has proved itself once, or others of the device have. */
+  let mayRestart = false;
   let isGivenUp = false;
   let consecutiveFailures = 0;
   let badResults = 0;
@@ -75,7 +76,7 @@ export function createSupervisor(executorId: string, settings: SlotSettings, own
       // A stop that came meanwhile has moved it on: ask again, the state may have changed while waiting.
       if ((state as ExecutorState) !== 'warming') return;
       provedAtMs = clock.nowMs();
-      hasEverProved = true;
+      mayRestart = true;
       reason = null;
       marks = memoryMarks(provedBytes, limits.maxExecutorBytes);
       watch(life, pid, marks.endBytes);
@@ -142,12 +143,13 @@ export function createSupervisor(executorId: string, settings: SlotSettings, own
     if (wasStable || goodRuns >= limits.stableAfterRuns) consecutiveFailures = 0;
     goodRuns = 0;
     provedAtMs = null;
-    if (stopped !== null || !hasEverProved) {
+    if (stopped !== null || !mayRestart) {
       observer.onDied(executorId, reason, null);
       giveUp(reason);
       return;
     }
-    const delayMs = isPlanned ? 0 : restartDelayMs(consecutiveFailures++, limits, settings.random);
+    // One that had to be replaced before it was stable would be again: that is a loop, planned or not.
+    const delayMs = isPlanned && wasStable ? 0 : restartDelayMs(consecutiveFailures++, limits, settings.random);
     observer.onDied(executorId, reason, delayMs);
     schedule(delayMs, launch);
   }
@@ -213,6 +215,14 @@ export function createSupervisor(executorId: string, settings: SlotSettings, own
         settleStart = resolve;
         launch();
       });
+    },
+    revive() {
+      if (!isGivenUp || stopped !== null) return;
+      isGivenUp = false;
+      mayRestart = true;
+      const delayMs = restartDelayMs(consecutiveFailures++, limits, settings.random);
+      observer.onDied(executorId, reason ?? 'it was given up', delayMs);
+      schedule(delayMs, launch);
     },
     stop() {
       stopped ??= new Promise((resolve) => {

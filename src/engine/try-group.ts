@@ -61,7 +61,8 @@ async function cpuRunMs(group: DeviceGroup, cpu: FoundDevice, parts: TryingParts
 export async function tryGroup(group: DeviceGroup, parts: TryingParts): Promise<GroupTrial> {
   const provider = providerOf(group.devices);
   if (provider === 'cpu') return { isTaken: true, opened: await openGroup(group, thisCpu, parts) };
-  if (parts.settings.precision === 'int8') return { isTaken: false, reason: `${provider} does not run int8 weights` };
+  if (parts.settings.precision === 'int8')
+    return { isTaken: false, reason: `${provider} does not run int8 weights: use --device cpu or another --precision` };
   const choices = abilitiesOf(group, parts.settings.precision);
   const [only] = choices;
   // Where there is nothing to choose, the start itself is the trial: a failure ends it with the same reason.

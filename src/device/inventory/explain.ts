@@ -19,8 +19,13 @@ function driverOf(candidate: GpuCandidate): string {
   return version === null ? 'the NVIDIA driver' : `the NVIDIA driver ${version}`;
 }
 
-const tooOld = (candidate: GpuCandidate): string =>
-  `${driverOf(candidate)} is too old for CUDA 13: update to ${minDriverVersion} or newer, then restart the machine`;
+function tooOld(candidate: GpuCandidate): string {
+  const version = candidate.provider === 'cuda' ? candidate.details.driverVersion : null;
+  if (Number.parseInt(version ?? '', 10) >= minDriverVersion) {
+    return `the libraries of ${driverOf(candidate)} do not belong to it: install the driver anew, then restart the machine`;
+  }
+  return `${driverOf(candidate)} is too old for CUDA 13: update to ${minDriverVersion} or newer, then restart the machine`;
+}
 
 /** A GPU that the provider holds no code for: older than CUDA 13 knows, or of a kind that was left out. */
 function noKernels(candidate: GpuCandidate): string {

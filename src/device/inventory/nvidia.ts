@@ -20,6 +20,9 @@ export const smiArguments = [`--query-gpu=${fields.join(',')}`, '--format=csv,no
 const maxGpus = 64;
 const mebibyte = 1_048_576;
 
+/** What a tool says may hold anything; on a terminal a control character is a command. */
+const printable = (text: string): string => text.replaceAll(/\p{C}/gu, '?').slice(0, 100);
+
 /** GPUs in the answer of `nvidia-smi`; lines that are none are left out. */
 export function gpusInSmi(output: string): NvidiaGpu[] {
   return output
@@ -31,7 +34,7 @@ export function gpusInSmi(output: string): NvidiaGpu[] {
       const name = cells.slice(fields.length - 1).join(', ');
       if (!uuid.startsWith('GPU-') || name === '') return [];
       return {
-        name: name.slice(0, 100),
+        name: printable(name),
         uuid,
         busId: /^[\da-f]+:[\da-f:.]+$/i.test(busId) ? busId : null,
         memoryBytes: /^\d+$/.test(memory) ? Number(memory) * mebibyte : null,

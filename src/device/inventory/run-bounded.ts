@@ -13,6 +13,9 @@ export interface ToolOptions {
   readonly maxOutputBytes: number;
 }
 
+/** Signals by which a person or a supervisor ends this process. */
+const endingSignals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
+
 /**
  * Resolves with what the tool printed, or with why it is not believed, never later than its bound.
  * It and everything it started is killed where it hangs or prints without end.
@@ -30,8 +33,15 @@ export function runTool(command: string, options: readonly string[], bounds: Too
     });
     const chunks: Buffer[] = [];
     let printedBytes = 0;
+    // A signal that ends this process must not leave the tool behind: it is passed on, then takes its usual course.
+    const onSignal = (signal: NodeJS.Signals): void => {
+      killTree(child.pid, isGroup);
+      process.kill(process.pid, signal);
+    };
+    for (const signal of endingSignals) process.once(signal, onSignal);
     const finish = (outcome: ToolOutcome): void => {
       clearTimeout(timer);
+      for (const signal of endingSignals) process.removeListener(signal, onSignal);
       if (child.exitCode === null && child.signalCode === null) killTree(child.pid, isGroup);
       child.stdout.destroy();
       child.stderr.destroy();

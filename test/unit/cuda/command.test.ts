@@ -1,10 +1,11 @@
 /** Owns the rules of the command `trivec devices install-cuda`, run as people run it. */
 import { execFile } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { mkdir, readdir, stat, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, stat, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
+import { unpackEntry } from '../../../src/cuda/unpack.ts';
 import { cudaWheels } from '../../../src/cuda/wheels.ts';
 import { zipOf } from '../../support/zip.ts';
 import { withCuda } from './rig.ts';
@@ -95,6 +96,21 @@ describe('taking a file out of a wheel', () => {
       expect(err).toBe('');
       expect((await stat(path)).size).toBe(content.byteLength);
       expect(Number(out) * 1024).toBeLessThan(100_000_000);
+    });
+  });
+
+  it.skipIf(process.platform !== 'linux')('onto a full disk fails with what the system said', async () => {
+    await withCuda({}, async ({ folder }) => {
+      const content = Buffer.alloc(1_000_000);
+      const [wheelPath, path] = [join(folder, 'small.whl'), join(folder, 'small.so')];
+      await writeFile(wheelPath, zipOf([{ path: 'small.so', content }]));
+      await symlink('/dev/full', `${path}.incomplete`);
+      const sha256 = createHash('sha256').update(content).digest('hex');
+      const entry = { path: 'small.so', name: 'small.so', sizeBytes: content.byteLength, sha256 };
+      await expect(unpackEntry(wheelPath, entry, path, () => undefined)).rejects.toMatchObject({
+        code: 'ENOSPC',
+        syscall: 'write',
+      });
     });
   });
 });

@@ -54,6 +54,10 @@ describe('the environment of a process that runs on CUDA', () => {
     });
   });
 
+  it('is none where the cache directory is a file', () => {
+    expect(cudaLibraryEnvironment(join(root, 'package.json'), '', wheels)).toBeNull();
+  });
+
   it('is found beside the program, as in the image, where the cache has none', async () => {
     const folder = await realpath(await mkdtemp(join(tmpdir(), 'trivec-program-')));
     try {

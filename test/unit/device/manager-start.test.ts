@@ -97,6 +97,34 @@ describe('the report of a device', () => {
   });
 });
 
+describe('an executor that dies during the first start', () => {
+  it('goes on trying where another one of its device has proved that it can be done', async () => {
+    const device = createDevice({ load: (launch) => (launch === 0 ? 'exit' : 'ok') }, 2);
+    expect(await start(device)).toEqual([expect.stringContaining('exit code 1')]);
+    expect(device.manager.activeCount()).toBe(1);
+    expect(device.deaths.map(({ restartInMs }) => restartInMs)).toEqual([null, limits.restartBaseMs]);
+    await device.clock.advance(limits.restartBaseMs);
+    expect(device.manager.activeCount()).toBe(2);
+  });
+
+  it('is given up where no other one can', async () => {
+    const device = createDevice({ load: () => 'exit' }, 2);
+    expect(await start(device)).toHaveLength(2);
+    await device.clock.advance(limits.restartMaxMs);
+    expect(device.fake.channels).toHaveLength(2);
+    expect(device.manager.canServeLater()).toBe(false);
+  });
+
+  it('stays away once the device was stopped', async () => {
+    const device = createDevice({ load: (launch) => (launch === 0 ? 'exit' : 'ok') }, 2);
+    await start(device);
+    const stopped = device.manager.stop();
+    await device.clock.advance(limits.restartMaxMs);
+    await stopped;
+    expect(device.fake.channels).toHaveLength(2);
+  });
+});
+
 describe('an executor that left computing to the CPU', () => {
   const webgpu = { provider: { name: 'webgpu', deviceIndex: 0 } } as const;
 

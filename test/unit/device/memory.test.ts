@@ -1,16 +1,16 @@
 import { describe, expect, it } from 'vitest';
 import { memoryMarks, residentBytesOf, watchMemory } from '../../../src/device/memory.ts';
 import { createFakeClock } from '../../support/fake-clock.ts';
-import { batchOf, createDevice, isProof, kindOf, settle, start, take } from './device.ts';
+import { batchOf, createDevice, isProof, kindOf, limits, settle, start, take } from './device.ts';
 
 const provedBytes = 100 * 1_048_576;
 const { recycleBytes, endBytes } = memoryMarks(provedBytes, 0);
 
 describe('the marks of an executor', () => {
-  it('are the bound of the operator, or what follows from what it needed, and never below that', () => {
+  it('are the bound of the operator, or what follows from what it needed, and always leave room for a run', () => {
     expect(recycleBytes).toBeGreaterThan(2 * provedBytes);
     expect(memoryMarks(provedBytes, 3 * provedBytes).recycleBytes).toBe(3 * provedBytes);
-    expect(memoryMarks(provedBytes, 1).recycleBytes).toBe(provedBytes);
+    expect(memoryMarks(provedBytes, 1).recycleBytes).toBeGreaterThan(provedBytes + 100 * 1_048_576);
     expect(endBytes).toBeGreaterThan(recycleBytes);
   });
 });
@@ -25,6 +25,7 @@ describe('an executor whose memory has grown above its mark', () => {
   it('is replaced between two runs, at once and without counting as a failure', async () => {
     const { device, grow } = grown(1);
     await start(device);
+    await device.clock.advance(limits.stableAfterMs);
     grow(recycleBytes + 1);
     const outcome = await settle(take(device).run(batchOf(1)));
     expect(kindOf(outcome)).toBe('result');
@@ -32,6 +33,17 @@ describe('an executor whose memory has grown above its mark', () => {
     expect(device.deaths).toEqual([{ reason: expect.stringContaining('its memory grew to'), restartInMs: 0 }]);
     expect(device.manager.idleCount()).toBe(1);
     expect(device.fake.channels).toHaveLength(2);
+  });
+
+  it('so soon that it would be for ever is replaced with a growing pause, like one that fails', async () => {
+    const { device, grow } = grown(1);
+    await start(device);
+    grow(recycleBytes + 1);
+    for (let life = 0; life < 3; life += 1) {
+      await take(device).run(batchOf(1));
+      await device.clock.advance(limits.restartMaxMs);
+    }
+    expect(device.deaths.map(({ restartInMs }) => restartInMs)).toEqual([100, 200, 400]);
   });
 
   it('stays as long as it is below the mark', async () => {
@@ -46,6 +58,7 @@ describe('an executor whose memory has grown above its mark', () => {
   it('waits until another one is ready, so that somebody always serves', async () => {
     const { device, grow } = grown(2);
     await start(device);
+    await device.clock.advance(limits.stableAfterMs);
     grow(recycleBytes + 1);
     const [first, second] = [take(device), take(device)];
     await Promise.all([first.run(batchOf(1)), second.run(batchOf(1))]);
