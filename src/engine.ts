@@ -12,7 +12,7 @@ import { findDevices, type FindOptions, type FoundDevice } from './device/invent
 import { thisMachine } from './device/inventory/machine.ts';
 import { defaultDeviceLimits } from './device/limits.ts';
 import type { ProofRun } from './device/proof.ts';
-import { parseWanted } from './device/wanted.ts';
+import { isAuto } from './device/wanted.ts';
 import type { OpenedGroup, OpeningParts } from './engine/group.ts';
 import { groupUses, type DeviceGroup } from './engine/groups.ts';
 import { serveTasks } from './engine/tasks.ts';
@@ -137,11 +137,6 @@ function findOptionsOf({ cacheDir }: Settings, { probe }: ProcessEntries): FindO
     environmentFor: ({ provider }) => (provider === 'cuda' ? { ...cuda } : {}),
   };
 }
-
-const isAuto = (wanted: readonly string[]): boolean => {
-  const parsed = parseWanted(wanted);
-  return 'kind' in parsed && parsed.kind === 'auto';
-};
 
 /** The CPU as a device, to compare others with. */
 function cpuDevice(): FoundDevice | null {

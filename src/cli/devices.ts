@@ -1,6 +1,5 @@
 /** Owns the command `devices`: what this machine can run models on, tried for real. */
 import { resolve } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import type { Command } from 'commander';
 import { environment } from '../config/environment.ts';
 import { cudaLibraryEnvironment } from '../cuda/library-environment.ts';
@@ -11,10 +10,8 @@ import { takeInventory } from '../device/inventory/find.ts';
 import { thisMachine } from '../device/inventory/machine.ts';
 import { showBytes } from '../model/hub/progress.ts';
 import { settingsOf, type Flags } from './command-settings.ts';
+import { processEntries } from './entries.ts';
 import { showTable } from './model-tables.ts';
-
-/** Compiled entry of a probe process. */
-const probeEntry = fileURLToPath(new URL('../executor/probe.js', import.meta.url));
 
 /** One device as the command prints it. */
 interface DeviceRow extends ProbeResult {
@@ -101,7 +98,7 @@ async function run(flags: Flags): Promise<void> {
   const libraries = cudaLibraryEnvironment(resolve(cacheDir), environment['LD_LIBRARY_PATH']);
   const inventory = await takeInventory({
     machine: thisMachine(environment),
-    probeEntry,
+    probeEntry: processEntries.probe,
     environmentFor: ({ provider }) => (provider === 'cuda' ? (libraries?.env ?? {}) : {}),
   });
   const report = reportDevices(inventory);

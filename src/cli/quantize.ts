@@ -1,13 +1,10 @@
 /** Owns the command `models quantize`. */
-import { fileURLToPath } from 'node:url';
 import type { Command } from 'commander';
 import type { QuantizeReport } from '../compare.ts';
 import { modelsDirOf } from '../model/bundled.ts';
 import { settingsOf, type Flags } from './command-settings.ts';
+import { processEntries } from './entries.ts';
 import { findModel } from './find-model.ts';
-
-/** Compiled entry of an executor process. */
-const executorEntry = fileURLToPath(new URL('../executor/main.js', import.meta.url));
 
 const megabytes = (bytes: number): string => `${(bytes / 1e6).toFixed(1)} MB`;
 
@@ -31,7 +28,7 @@ async function quantize(model: string, flags: Flags): Promise<void> {
   // The tokenizer and the models are loaded for the commands that need them only.
   const { quantizeAndCompare } = await import('../compare.ts');
   const { folder, options } = await findModel(model, modelsDirOf(settings));
-  const report = await quantizeAndCompare(folder, settings.cacheDir, executorEntry, options);
+  const report = await quantizeAndCompare(folder, settings.cacheDir, processEntries.executor, options);
   process.stdout.write(`${flags['json'] === true ? JSON.stringify(report, null, 2) : showQuantizeReport(report)}\n`);
 }
 

@@ -1,23 +1,17 @@
 /** Owns the command `serve`: settings to a running service, signals to an orderly end. */
 import { Console } from 'node:console';
-import { fileURLToPath } from 'node:url';
 import closeWithGrace from 'close-with-grace';
 import { environment } from '../config/environment.ts';
 import { printableSettings, readSettings } from '../config/load.ts';
 import { openEngine } from '../engine.ts';
 import { modelsDirOf } from '../model/bundled.ts';
 import { configFileOf } from './command-settings.ts';
+import { processEntries } from './entries.ts';
 import { keepHeapSmall } from './garbage.ts';
 import { ConfigurationError } from '../errors.ts';
 import { localModelProblems } from '../model/registry.ts';
 import { createService, openHttp, openStdio, type Service, type ServiceParts } from '../server.ts';
 import { createLog } from '../telemetry/log.ts';
-
-/** Compiled entries of the processes that run models and try devices. */
-const entries = {
-  executor: fileURLToPath(new URL('../executor/main.js', import.meta.url)),
-  probe: fileURLToPath(new URL('../executor/probe.js', import.meta.url)),
-};
 
 /** Time beyond the drain bound after which the process ends whatever is left. @unit ms */
 const exitMarginMs = 10_000;
@@ -46,7 +40,7 @@ export async function serve(
   if (settings.stdio) globalThis.console = new Console(process.stderr);
   const log = createLog(settings.logLevel);
   for (const warning of warnings) log.warn(warning);
-  const engine = await openEngine(settings, entries, log);
+  const engine = await openEngine(settings, processEntries, log);
   if (prepareOnly === true) return;
   const parts: ServiceParts = { settings, engine, log, server: { name: 'trivec', version } };
   await run(createService(parts), parts);

@@ -1,20 +1,14 @@
 /** Owns the command `models verify`. */
 import { relative, sep } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { Option } from 'commander';
 import type { Command } from 'commander';
 import type { HeadReport } from '../verify/verdict.ts';
 import type { VerifyReport } from '../verify/verify-model.ts';
 import { modelsDirOf } from '../model/bundled.ts';
 import { settingsOf, type Flags } from './command-settings.ts';
+import { processEntries } from './entries.ts';
 import { findModel } from './find-model.ts';
 import { showTable } from './model-tables.ts';
-
-/** Compiled entries of the processes that run the model. */
-const entries = {
-  executor: fileURLToPath(new URL('../executor/main.js', import.meta.url)),
-  reference: fileURLToPath(new URL('../verify/transformers-js-child.js', import.meta.url)),
-};
 
 const verdicts: Readonly<Record<HeadReport['verdict'], string>> = {
   agrees: 'agrees',
@@ -81,7 +75,7 @@ async function verify(model: string, flags: Flags): Promise<void> {
   const { verifyModel } = await import('../verify/verify-model.ts');
   const found = await findModel(model, modelsDirOf(settings));
   const { precision, cacheDir } = settings;
-  const report = await verifyModel({ ...found, precision, cacheDir, entries });
+  const report = await verifyModel({ ...found, precision, cacheDir, entries: processEntries });
   process.stdout.write(`${flags['json'] === true ? JSON.stringify(report, null, 2) : showVerifyReport(report)}\n`);
   if (!report.heads.every(({ verdict }) => verdict === 'agrees')) process.exitCode = 1;
 }

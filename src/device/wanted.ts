@@ -10,6 +10,12 @@ export type WantedDevices =
       readonly indexes: readonly number[] | null;
     };
 
+/** Whether the choice is left to the program. */
+export function isAuto(texts: readonly string[]): boolean {
+  const parsed = parseWanted(texts);
+  return 'kind' in parsed && parsed.kind === 'auto';
+}
+
 /** The grammar in words, for messages and help. */
 const grammar = 'auto, cpu, webgpu, cuda, or devices of one of them such as cuda:0,cuda:1';
 

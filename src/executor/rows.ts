@@ -29,12 +29,15 @@ export function packTerms(weights: Float32Array): RunRow {
   return { values, indices };
 }
 
+/** Whether there may be more terms than the heaviest ones. @shape f32 [terms], weights descending */
+export const mayLackTerms = (weights: Float32Array): boolean => weights.at(-1) !== 0;
+
 /**
  * The terms among the heaviest ones whose weight is not zero, ascending; null where there may be more than those.
  * @shape f32 [terms], weights descending, and ids -> [terms]
  */
 export function packTopTerms(weights: Float32Array, ids: Float32Array): RunRow | null {
-  if (weights.at(-1) !== 0) return null;
+  if (mayLackTerms(weights)) return null;
   const positions = [...weights.keys()].filter((position) => weights[position] !== 0);
   positions.sort((left, right) => (ids[left] ?? 0) - (ids[right] ?? 0));
   return {

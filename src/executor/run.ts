@@ -12,7 +12,7 @@ import { cpuRunLimits, planRuns } from './plan.ts';
 import type { PlannedRun, RunLimits } from './plan.ts';
 import { headOutputs, topTermOutputs } from './protocol.ts';
 import type { Head, Matrix, RunBatch, RunItem, RunRow } from './protocol.ts';
-import { keepRows, packTerms, packTopTerms } from './rows.ts';
+import { keepRows, mayLackTerms, packTerms, packTopTerms } from './rows.ts';
 import type { LoadedModel, LoadedModels } from './session.ts';
 
 /** What a run gave, and how long the engine took. */
@@ -100,8 +100,8 @@ const outputNamesOf = (head: Head, model: LoadedModel): string[] =>
 
 /** The full rows of terms are copied only where a text has more terms than the heaviest ones that were read. */
 async function addFullTerms({ run, items, size }: Pass, outputs: Map<string, Output>): Promise<void> {
-  const isFull = items.some((_, index) => topTermsOf(outputs, index, size) === null);
-  if (!isFull) return;
+  const weights = outputNamed(outputs, topTermOutputs.weights);
+  if (!items.some((_, index) => mayLackTerms(textValues(weights, index, size.texts)))) return;
   for (const [name, output] of await run([headOutputs.sparse])) outputs.set(name, output);
 }
 

@@ -3,7 +3,7 @@ import type { ProviderName } from '../../executor/protocol.ts';
 import { autoOrder, chooseDevices, softwareReason } from '../choice.ts';
 import type { Refusal, UsableDevice } from '../choice.ts';
 import { usableCores } from '../cpu.ts';
-import { parseWanted } from '../wanted.ts';
+import { isAuto, parseWanted } from '../wanted.ts';
 import type { Absence, DeviceCandidate, GpuCandidate, Inventory, ProbeResult } from './candidate.ts';
 import { cpuResult } from './cpu.ts';
 import { listCuda } from './list-cuda.ts';
@@ -81,7 +81,7 @@ export async function takeInventory(options: FindOptions): Promise<Inventory> {
 
 async function inventoryFor(wishes: readonly (readonly string[])[], options: FindOptions): Promise<Inventory> {
   const parsed = wishes.map(parseWanted);
-  const isAutoWanted = parsed.some((wish) => 'kind' in wish && wish.kind === 'auto');
+  const isAutoWanted = wishes.some(isAuto);
   const isNamed = (provider: ProviderName): boolean =>
     parsed.some((wish) => 'kind' in wish && wish.kind === 'named' && wish.provider === provider);
   let inventory: Inventory = { results: [], absences: [] };
