@@ -64,22 +64,19 @@ export interface EncodeContext {
 async function encode(context: EncodeContext, windows: readonly string[]): Promise<readonly ArrayLike<number>[]> {
   context.signal?.throwIfAborted();
   const isLarge = windows.some((text) => text.length > largeWindowCharacters);
-  const giveBack = isLarge ? await context.turns.take(context.signal) : null;
+  if (!isLarge) return untilAborted(context.library.encodeBatch(windows), context.signal);
+  const giveBack = await context.turns.take(context.signal);
   // The library cannot be stopped: who aborts is told at once, and the turn ends when its memory is free again.
   return untilAborted(encodeHolding(context, windows, giveBack), context.signal);
 }
 
-async function encodeHolding(
-  { library, signal }: EncodeContext,
-  windows: readonly string[],
-  giveBack: GiveBack | null,
-) {
+async function encodeHolding({ library, signal }: EncodeContext, windows: readonly string[], giveBack: GiveBack) {
   try {
     // The signal may abort between the turn's arrival and this moment.
     signal?.throwIfAborted();
     return await library.encodeBatch(windows);
   } finally {
-    giveBack?.();
+    giveBack();
   }
 }
 
@@ -93,10 +90,14 @@ function untilAborted<Result>(work: Promise<Result>, signal: AbortSignal | undef
     const abort = () => {
       reject(signal.reason as Error);
     };
+    const settleBy = <Value>(settle: (value: Value) => void) => {
+      return (value: Value) => {
+        signal.removeEventListener('abort', abort);
+        settle(value);
+      };
+    };
     signal.addEventListener('abort', abort, { once: true });
-    work.then(resolve, reject).finally(() => {
-      signal.removeEventListener('abort', abort);
-    });
+    work.then(settleBy(resolve), settleBy(reject));
   });
 }
 

@@ -1,6 +1,8 @@
 /** Owns the choice of the library that reads a model's tokenizer, and the start of it. */
 import { ConfigurationError } from '../errors.ts';
+import { coalesce } from './coalesce.ts';
 import type { TokenLibrary } from './library.ts';
+import { openWordPieces, withOrdinaryTexts } from './ordinary-texts.ts';
 import { probeTemplates } from './probe-templates.ts';
 import { openReferenceLibrary, TokenizersAddonUnavailable } from './reference.ts';
 import { readTokenizerSettings } from './settings.ts';
@@ -52,7 +54,9 @@ async function openLibrary(source: TokenizerSource): Promise<TokenLibrary> {
 export async function loadTokenizer(source: TokenizerSource): Promise<TextTokenizer> {
   try {
     const settings = await readTokenizerSettings(source.modelFolder);
-    const library = await openLibrary(source);
+    const shared = coalesce(await openLibrary(source));
+    const encodeOrdinary = await openWordPieces(source.modelFolder, settings);
+    const library = encodeOrdinary === null ? shared : withOrdinaryTexts(shared, encodeOrdinary);
     const templates = await probeTemplates(library);
     if (maxTextTokens(source.maxTokens, templates.single) < 1) {
       throw new ConfigurationError([`a limit of ${String(source.maxTokens)} tokens leaves no room for a text`]);

@@ -67,13 +67,16 @@ export function createTextTokenizer(parts: TokenizerParts): TextTokenizer {
       const limit = form.maxTokens ?? maxTokens;
       const single = form.hasSpecialTokens ? templates.single : bareTemplate;
       const room = Math.max(0, maxTextTokens(limit - markerTokens(form), single));
-      const counted = await encodeBounded(context, texts, room);
+      const isPromptCounted = form.countedPrompt !== '';
+      const [counted, [prompt]] = await Promise.all([
+        encodeBounded(context, texts, room),
+        encodeBounded(context, isPromptCounted ? [form.countedPrompt] : [], room),
+      ]);
       const otherTokens = singleSpecialTokens(single) + markerTokens(form);
       const tokenized = counted.map((text) =>
         tokenizedText(shapeIds(assembleSingle(single, text.ids), form, limit), text, otherTokens),
       );
-      if (form.countedPrompt === '') return tokenized;
-      const [prompt] = await encodeBounded(context, [form.countedPrompt], room);
+      if (!isPromptCounted) return tokenized;
       const promptTokens = prompt === undefined ? 0 : promptTokensOf(single, prompt);
       return tokenized.map((text) => ({ ...text, promptTokens: Math.min(promptTokens, text.ids.length) }));
     },

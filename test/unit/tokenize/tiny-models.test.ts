@@ -21,6 +21,20 @@ describe('what tokenizer.json carries', () => {
     expect(ids.map((each) => each.length)).toEqual([12, 202]);
   });
 
+  it('the side of its padding changes nothing: a short text beside a long one ends with its own last token', async () => {
+    const texts = ['hello', 'hello world a hello world'];
+    const idsPadded = (direction: 'Left' | 'Right') => {
+      const padding = { strategy: 'BatchLongest', direction, pad_id: 0, pad_type_id: 0, pad_token: '[PAD]' };
+      return idsIn({ ...wordPiece(closingTemplate), padding: { pad_to_multiple_of: null, ...padding } }, texts);
+    };
+    const expected = [
+      [4, 3],
+      [4, 5, 6, 4, 5, 3],
+    ];
+    expect(await idsPadded('Left')).toEqual(expected);
+    expect(await idsPadded('Right')).toEqual(expected);
+  });
+
   it('a closing token stands exactly once at the end of short, fitting and over-long texts', async () => {
     const ids = await idsIn(wordPiece(closingTemplate), ['hello', 'a a a', 'a a a a', ''], 4);
     expect(ids).toEqual([[4, 3], [6, 6, 6, 3], [6, 6, 6, 3], [3]]);
