@@ -32,10 +32,8 @@ export function providerProblem(models: readonly ModelLoad[], { name, deviceInde
  * Memory goes back after each run on the CPU, because lengths vary.
  */
 export function sessionOptions(settings: SessionSettings): InferenceSession.SessionOptions {
-  const { precision, threads } = settings;
+  const { threads } = settings;
   const session = { intra_op: { allow_spinning: '0' }, inter_op: { allow_spinning: '0' } };
-  // The fused kernel is slower on the CPU than the Add and LayerNormalization that it replaces.
-  const optimization = { disable_specified_optimizers: 'SkipLayerNormFusion' };
   return {
     executionProviders: [providerOption(settings)],
     intraOpNumThreads: threads,
@@ -44,8 +42,15 @@ export function sessionOptions(settings: SessionSettings): InferenceSession.Sess
     enableCpuMemArena: false,
     enableMemPattern: false,
     logSeverityLevel: 3,
-    extra: precision === 'int8' ? { session, optimization } : { session },
+    extra: { session, ...slowFusionsOff(settings) },
   };
+}
+
+/** Switches off the fusions whose kernels are slower on the CPU than the operators that they replace. */
+function slowFusionsOff({ precision, provider }: SessionSettings) {
+  const fusions = precision === 'int8' ? 'SkipLayerNormFusion' : 'SkipLayerNormFusion;BiasGeluFusion';
+  const isSlow = precision === 'int8' || (precision === 'fp32' && provider.name === 'cpu');
+  return isSlow ? { optimization: { disable_specified_optimizers: fusions } } : {};
 }
 
 function providerOption({ provider, cpuNodes }: SessionSettings): InferenceSession.ExecutionProviderConfig {

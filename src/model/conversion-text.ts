@@ -5,6 +5,7 @@ const words: Readonly<Record<ConversionStep, string>> = {
   widen: 'float16 weights are widened to float32',
   narrow: 'float32 weights are narrowed to float16',
   expandAttention: 'fused attention is written out',
+  fitCpu: 'fused operators take the form that a CPU runs fastest',
   quantize: 'float32 weights are quantised to int8, because there is no int8 graph file',
 };
 

@@ -8,6 +8,7 @@ import { ConfigurationError } from '../errors.ts';
 import type { GraphDescription } from '../kernels/onnx/read.ts';
 import type { CatalogEntry } from './catalog.ts';
 import { describeConverted } from './convert/describe.ts';
+import { isSlowOnCpu } from './convert/fit-cpu.ts';
 import { planPrecision } from './convert/plan.ts';
 import type { ConversionStep } from './convert/steps.ts';
 import { possibleVariants } from './graph-variant.ts';
@@ -64,7 +65,8 @@ function readVariant(folder: string, variant: GraphVariant): GraphVariant {
   if (variant.precision === 'int8' || variant.precision === '4bit') return variant;
   try {
     const graph = describeConverted(join(folder, variant.path), []);
-    const read = { path: variant.path, precision: precisionIn(graph) };
+    const slow = isSlowOnCpu(graph.operators) ? { isSlowOnCpu: true } : {};
+    const read = { path: variant.path, precision: precisionIn(graph), ...slow };
     return graph.hasFunctions ? { ...read, isNarrowable: false } : read;
   } catch (error) {
     // Whoever takes the file is told what is wrong with it.

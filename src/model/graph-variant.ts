@@ -18,6 +18,8 @@ export interface GraphVariant {
   readonly precision: Precision | '4bit';
   /** False where it cannot be made float16; absent: it can. */
   readonly isNarrowable?: boolean;
+  /** True where it has fused operators that a CPU computes faster in parts; absent: none is known of. */
+  readonly isSlowOnCpu?: boolean;
 }
 
 /** Files of the usual exporters, of each precision the preferred one first; `arm64` only for that architecture. */

@@ -3,7 +3,9 @@ import type { SparseOutput } from '../executor/protocol.ts';
 import type { DeviceAbilities } from './graph-variant.ts';
 import type { ModelManifest } from './manifest.ts';
 import { tensorsOf } from './vector-steps.ts';
-import type { TensorSource } from './weights/tensor-file.ts';
+import type { StepTensor } from './vector-steps.ts';
+import { loadedTensor } from './weights/tensor-file.ts';
+import type { LoadedTensors, TensorSource } from './weights/tensor-file.ts';
 
 /** What depends on the device, not on the model. */
 export interface HeadOptions {
@@ -23,20 +25,29 @@ export const headOptionsFor = ({ kind }: DeviceAbilities): HeadOptions => ({
   topTerms: kind === 'cpu' ? null : deviceTopTerms,
 });
 
+type HeadSteps = Pick<ModelManifest, 'heads' | 'vectorSteps' | 'rowSteps'>;
+
+const stepTensors = ({ heads, vectorSteps, rowSteps }: HeadSteps): StepTensor[] => [
+  ...(heads.includes('dense') ? tensorsOf(vectorSteps) : []),
+  ...(heads.includes('rows') ? tensorsOf(rowSteps) : []),
+];
+
 /** The weights that the heads of a model need. */
-export function headTensors({
-  heads,
-  vectorSteps,
-  rowSteps,
-  sparse,
-}: Pick<ModelManifest, 'heads' | 'vectorSteps' | 'rowSteps' | 'sparse'>): TensorSource[] {
+export function headTensors(model: HeadSteps & Pick<ModelManifest, 'sparse'>): TensorSource[] {
+  const { heads, sparse } = model;
   const layer = heads.includes('sparse') && sparse?.form === 'tokens' ? sparse.layer : null;
-  return [
-    ...(heads.includes('dense') ? tensorsOf(vectorSteps) : []),
-    ...(heads.includes('rows') ? tensorsOf(rowSteps) : []),
-    ...(layer === null ? [] : [layer.weight, layer.bias]),
-  ];
+  return [...stepTensors(model).map(({ source }) => source), ...(layer === null ? [] : [layer.weight, layer.bias])];
 }
+
+/** What is wrong with the weights of a model's steps: each has the shape that its step states, by file and name. */
+export const shapeProblems = (model: HeadSteps, tensors: LoadedTensors): string[] =>
+  stepTensors(model).flatMap(({ source, shape }) => {
+    const found = loadedTensor(tensors, source).shape;
+    if (found.join() === shape.join()) return [];
+    return [
+      `${source.path}: ${source.name} has the shape [${found.join(', ')}], its layer states [${shape.join(', ')}]`,
+    ];
+  });
 
 /** Whether a graph gets outputs with the heaviest terms: not where the row is no longer than they are. */
 export const hasTopTerms = (

@@ -13,10 +13,10 @@ import type { CompanionFile, ConvertedFile } from './convert/converted-file.ts';
 import { concatBytes, memoryBytes } from './convert/lazy-bytes.ts';
 import type { LazyBytes } from './convert/lazy-bytes.ts';
 import { splitAtQuantize } from './convert/steps.ts';
-import { gather } from './gather.ts';
+import { gather, refuse } from './gather.ts';
 import { thisCpu } from './graph-variant.ts';
 import type { DeviceAbilities } from './graph-variant.ts';
-import { headOptionsFor, headTensors, sparseOutputOf } from './head-needs.ts';
+import { headOptionsFor, headTensors, shapeProblems, sparseOutputOf } from './head-needs.ts';
 import type { HeadOptions } from './head-needs.ts';
 import { encodeHeads } from './heads.ts';
 import { fileErrorCode } from './json-file.ts';
@@ -82,7 +82,9 @@ async function prepareModel(model: ModelManifest, cacheDir: string, options: Hea
   const sourcePath = first.length === 0 ? model.graphPath : await prepareQuantized(model, cacheDir);
   const name = first.length === 0 ? baseName(model) : basename(sourcePath, '.onnx');
   const file = await convertFile(sourcePath, rest, name);
-  const heads = encodeHeads(file.graph, model, await readTensors(headTensors(model)), options);
+  const tensors = await readTensors(headTensors(model));
+  refuse(shapeProblems(model, tensors));
+  const heads = encodeHeads(file.graph, model, tensors, options);
   const maxSim = toBinary(ModelProtoSchema, maxSimModel(headOutputs.maxSim));
   return {
     modelId: loadIdOf(model),

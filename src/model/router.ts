@@ -2,6 +2,7 @@
 import { join } from 'node:path';
 import { z } from 'zod';
 import { ConfigurationError } from '../errors.ts';
+import { refuse } from './gather.ts';
 import { readJson, readOptionalJson } from './json-file.ts';
 import type { SpladeRules } from './sparse-rules.ts';
 import { believableTokens } from './token-limit.ts';
@@ -31,6 +32,8 @@ const nameOf = (type: string): string => type.slice(type.lastIndexOf('.') + 1);
 export async function readSparseRouter(folder: string): Promise<SparseRouter> {
   const routerPath = join(folder, 'router_config.json');
   const { types, structure } = await readJson(routerPath, routerSchema);
+  const missing = (['query', 'document'] as const).filter((kind) => (structure[kind] ?? []).length === 0);
+  refuse(missing.map((kind) => `${routerPath}: has no module for ${kind} texts, a sparse model needs both kinds`));
   const moduleOf = (path: string) => ({ path, type: types[path] ?? path.slice(path.lastIndexOf('_') + 1) });
   const query = (structure['query'] ?? []).map(moduleOf);
   const document = (structure['document'] ?? []).map(moduleOf);

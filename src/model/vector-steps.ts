@@ -49,12 +49,24 @@ export function poolingLabel(steps: readonly VectorStep[]): string | null {
   return pool?.kind === 'pool' ? pool.modes.join('+') : null;
 }
 
+/** A weight of a step, and the shape that the step states for it. */
+export interface StepTensor {
+  readonly source: TensorSource;
+  readonly shape: readonly number[];
+}
+
+function denseTensors({ inFeatures, outFeatures, weight, bias, residual }: DenseStep): StepTensor[] {
+  const matrices = typeof residual === 'string' ? [weight] : [weight, residual];
+  return [
+    ...matrices.map((source) => ({ source, shape: [outFeatures, inFeatures] })),
+    ...(bias === null ? [] : [{ source: bias, shape: [outFeatures] }]),
+  ];
+}
+
 /** The weights that the steps need, each once. */
-export function tensorsOf(steps: readonly VectorStep[]): TensorSource[] {
-  return steps.flatMap((step): TensorSource[] => {
-    if (step.kind === 'layerNorm') return [step.weight, step.bias];
-    if (step.kind !== 'dense') return [];
-    const residual = typeof step.residual === 'string' ? [] : [step.residual];
-    return [step.weight, ...(step.bias === null ? [] : [step.bias]), ...residual];
+export function tensorsOf(steps: readonly VectorStep[]): StepTensor[] {
+  return steps.flatMap((step): StepTensor[] => {
+    if (step.kind === 'layerNorm') return [step.weight, step.bias].map((source) => ({ source, shape: [step.width] }));
+    return step.kind === 'dense' ? denseTensors(step) : [];
   });
 }

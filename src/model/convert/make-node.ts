@@ -10,12 +10,24 @@ export const contribDomain = 'com.microsoft';
 const attributeInt = 2;
 /** ONNX number of the attribute type INTS. */
 const attributeInts = 7;
+/** ONNX number of the attribute type FLOAT. */
+const attributeFloat = 1;
+/** ONNX number of the attribute type GRAPH. */
+const attributeGraph = 5;
 
 /** A whole number, or a list of them, as an attribute. */
 export const intAttribute = (name: string, value: number | readonly number[]): AttributeProto =>
   typeof value === 'number'
     ? create(AttributeProtoSchema, { name, type: attributeInt, i: BigInt(value) })
     : create(AttributeProtoSchema, { name, type: attributeInts, ints: value.map(BigInt) });
+
+/** A number with a fraction as an attribute. */
+export const floatAttribute = (name: string, value: number): AttributeProto =>
+  create(AttributeProtoSchema, { name, type: attributeFloat, f: value });
+
+/** A graph as an attribute, such as a branch of an If. */
+export const graphAttribute = (name: string, graph: GraphProto): AttributeProto =>
+  create(AttributeProtoSchema, { name, type: attributeGraph, g: graph });
 
 /** A node, without a name of its own: names need not be there, but must differ where they are. */
 export const makeNode = (

@@ -40,6 +40,13 @@ function unable({ kind, hasFloat16 }: DeviceAbilities, precision: Precision): st
   return null;
 }
 
+/** What is done to a graph for the device alone, once its weights have the precision that is served. */
+function formSteps(device: DeviceAbilities, { to, steps }: Way, variant: GraphVariant): ConversionStep[] {
+  const expands = !hasMaskedAttention(device) && !steps.includes('expandAttention');
+  const fits = device.kind === 'cpu' && to === 'fp32' && variant.isSlowOnCpu === true;
+  return [...(expands ? (['expandAttention'] as const) : []), ...(fits ? (['fitCpu'] as const) : [])];
+}
+
 /** Whether the device runs the fused operator Attention with a mask. */
 const hasMaskedAttention = ({ kind }: DeviceAbilities): boolean => kind !== 'webgpu';
 
@@ -56,13 +63,13 @@ export function planPrecision(
   const problem = wanted === 'auto' ? null : unable(device, wanted);
   if (problem !== null) return { problem };
   const allowed = wanted === 'auto' ? automaticWays(device) : ways.filter(({ to }) => to === wanted);
-  for (const { from, to, steps } of allowed) {
+  for (const way of allowed) {
+    const { from, to, steps } = way;
     const variant = available.find(({ precision }) => precision === from);
     // Who asks for float16 by name is told why it cannot be; nobody else has to do without the model.
     if (wanted === 'auto' && steps.includes('narrow') && variant?.isNarrowable === false) continue;
     if (variant === undefined) continue;
-    const expands = !hasMaskedAttention(device) && !steps.includes('expandAttention');
-    return { variant, steps: expands ? [...steps, 'expandAttention'] : steps, precision: to };
+    return { variant, steps: [...steps, ...formSteps(device, way, variant)], precision: to };
   }
   const has = available.length === 0 ? 'none' : available.map(({ path }) => path).join(', ');
   const from = [...new Set(allowed.map((way) => way.from))].join(' or ');

@@ -2,6 +2,7 @@
 import type { ModelManifest } from '../manifest.ts';
 import { runPolicyOf } from '../run-policy.ts';
 import { describeConverted } from './describe.ts';
+import { isWeightStep } from './steps.ts';
 import type { ConversionStep } from './steps.ts';
 
 /**
@@ -9,7 +10,7 @@ import type { ConversionStep } from './steps.ts';
  * @throws ConfigurationError where its graph cannot be converted
  */
 export function quantizedManifest(model: ModelManifest): ModelManifest {
-  const before = (model.conversion ?? []).filter((step) => step !== 'expandAttention');
+  const before = (model.conversion ?? []).filter(isWeightStep);
   const conversion: ConversionStep[] = [...before, 'expandAttention', 'quantize'];
   const runPolicy = runPolicyOf(describeConverted(model.graphPath, conversion));
   return { ...model, precision: 'int8', conversion, runPolicy };

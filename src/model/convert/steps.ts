@@ -1,5 +1,6 @@
 /** Owns the conversions that a model goes through on its way to a device, and their names. */
 import { expandAttention } from './attention.ts';
+import { fitCpu } from './fit-cpu.ts';
 import { narrow } from './narrow.ts';
 import type { OpenModel } from './open-model.ts';
 import { quantize } from './quantize.ts';
@@ -7,9 +8,16 @@ import { widen } from './widen.ts';
 
 /**
  * One conversion: `widen` float16 to float32, `narrow` float32 to float16, `expandAttention` the fused operator into
- * one that takes its mask as a bias, `quantize` float32 to int8 weights.
+ * one that takes its mask as a bias, `fitCpu` fused operators to what a CPU runs faster in float32, `quantize` float32 to
+ * int8 weights.
  */
-export type ConversionStep = 'widen' | 'narrow' | 'expandAttention' | 'quantize';
+export type ConversionStep = 'widen' | 'narrow' | 'expandAttention' | 'fitCpu' | 'quantize';
+
+/** Steps that leave the weights alone and change how a device computes with them. */
+const formSteps: ReadonlySet<ConversionStep> = new Set(['expandAttention', 'fitCpu']);
+
+/** Whether a step makes another precision of the weights. */
+export const isWeightStep = (step: ConversionStep): boolean => !formSteps.has(step);
 
 interface Recipe {
   /** Raised with every change of what comes out, so that no file of an older recipe is taken for a new one. */
@@ -21,6 +29,7 @@ const recipes: Readonly<Record<ConversionStep, Recipe>> = {
   widen: { version: 1, apply: widen },
   narrow: { version: 1, apply: narrow },
   expandAttention: { version: 1, apply: expandAttention },
+  fitCpu: { version: 1, apply: fitCpu },
   quantize: { version: 1, apply: quantize },
 };
 

@@ -4,6 +4,7 @@ import { dirname, join } from 'node:path';
 import type { CatalogEntry } from '../catalog.ts';
 import { describeConverted } from '../convert/describe.ts';
 import { planPrecision } from '../convert/plan.ts';
+import { isWeightStep } from '../convert/steps.ts';
 import { findVariants } from '../graph-file.ts';
 import type { DeviceAbilities } from '../graph-variant.ts';
 import type { Precision } from '../manifest.ts';
@@ -47,6 +48,6 @@ export async function graphSupply(
   for (const file of describeConverted(path, []).externalFiles) {
     if (!(await isThere(join(dirname(path), file)))) return { missing: file };
   }
-  // The expansion of one operator is what the device asks for, whatever the file.
-  return { isConverted: plan.steps.some((step) => step !== 'expandAttention') };
+  // Another form of some operators is what the device asks for, whatever the file.
+  return { isConverted: plan.steps.some(isWeightStep) };
 }

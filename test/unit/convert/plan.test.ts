@@ -67,6 +67,17 @@ describe('planPrecision', () => {
     expect(show(variants, 'fp16', cuda)).toBe('fp32 > narrow > fp32->fp16');
   });
 
+  it('float32 on a CPU takes the form that suits it where the file has another, and no other precision or device does', () => {
+    const slow = has('fp16', 'fp32').map((variant) => ({ ...variant, isSlowOnCpu: true }));
+    const [half = [], single = []] = slow.map((variant) => [variant]);
+    expect(show(single, 'auto', cpu)).toBe('fp32 > fitCpu > fp32');
+    expect(show(half, 'fp32', cpu)).toBe('fp16 > widen > fitCpu > fp16->fp32');
+    expect(show(half, 'fp16', cpu)).toBe('fp16 > fp16');
+    expect(show(single, 'int8', cpu)).toBe('fp32 > expandAttention > quantize > int8(quantized)');
+    expect(show(single, 'fp32', cuda)).toBe('fp32 > fp32');
+    expect(show(half, 'fp32', webgpu)).toBe('fp16 > widen > expandAttention > fp16->fp32');
+  });
+
   it('what a device cannot run is refused with what to ask for instead', () => {
     expect(show(has('fp16', 'fp32'), 'fp16', plainWebgpu)).toBe('this webgpu device has no fp16: use fp32 or auto');
     expect(show(has('int8', 'fp32'), 'int8', cuda)).toContain('use fp16, fp32 or auto');

@@ -13,7 +13,7 @@ import { readModelFolder } from '../../../src/model/read-folder.ts';
 import type { ModelUse } from '../../../src/model/role.ts';
 import { loadTokenizer } from '../../../src/tokenize/load.ts';
 import { readDocuments } from '../../support/corpus.ts';
-import { cosine } from '../kernels/run-onnx.ts';
+import { cosine, maxDifference } from '../kernels/run-onnx.ts';
 import { shippedModels } from '../model/model-folders.ts';
 import { withFolder } from './graphs.ts';
 
@@ -82,7 +82,7 @@ describe('shipped models, converted', { timeout: timeoutMs }, () => {
   });
 
   it('fp32 of a model that ships fp16 is widened, and its identity says so', () => {
-    expect([minilm.precision, minilm.conversion]).toEqual(['fp32', ['widen']]);
+    expect([minilm.precision, minilm.conversion]).toEqual(['fp32', ['widen', 'fitCpu']]);
     expect(identityOf(minilm, 'mean')).toBe(`all-MiniLM-L6-v2@${minilm.revision}:fp16->fp32:mean`);
   });
 
@@ -94,6 +94,22 @@ describe('shipped models, converted', { timeout: timeoutMs }, () => {
         }
       }),
     );
+  });
+
+  it('the form for a CPU gives the vectors of the widened graph to 1e-6, for texts of every length', async () => {
+    const texts = golden<{ text: string }>('minilm.embed.jsonl').map(({ text }) => text);
+    const vectorsOf = (model: ModelManifest): Promise<Float32Array[]> =>
+      withFolder((cacheDir) =>
+        withEncoder(model, cacheDir, 'trivec_dense', async (encode) => {
+          const vectors: Float32Array[] = [];
+          for (const text of texts) vectors.push(Float32Array.from(await encode(text)));
+          return vectors;
+        }),
+      );
+    const expected = await vectorsOf({ ...minilm, conversion: ['widen'] });
+    for (const [index, vector] of (await vectorsOf(minilm)).entries()) {
+      expect(maxDifference([...vector], [...(expected[index] ?? [])]), texts[index]).toBeLessThan(1e-6);
+    }
   });
 
   it('a widened splade-tiny gives the reference weights with a cosine of 0.99999, each within 1e-2', async () => {
@@ -184,9 +200,9 @@ describe('shipped models, converted', { timeout: timeoutMs }, () => {
     it('holds the prepared graphs and the quantised one without heads, nothing else', () => {
       const stem = `splade-tiny-${splade.sha256.slice(0, 12)}`;
       expect(names).toEqual([
-        expect.stringMatching(`^${stem}-widen\\d+-[0-9a-f]{12}\\.onnx$`),
         expect.stringMatching(`^${stem}-widen\\d+-expandAttention\\d+-quantize\\d+-[0-9a-f]{12}\\.onnx$`),
         expect.stringMatching(`^${stem}-widen\\d+-expandAttention\\d+-quantize\\d+\\.onnx$`),
+        expect.stringMatching(`^${stem}-widen\\d+-fitCpu\\d+-[0-9a-f]{12}\\.onnx$`),
       ]);
     });
 

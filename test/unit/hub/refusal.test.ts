@@ -37,7 +37,7 @@ describe('a refusal says what to do', () => {
     ['404', 404, {}, null, 'is not there (404): check the name, the revision and HF_ENDPOINT'],
     ['404 of a revision', 404, { 'x-error-code': 'RevisionNotFound' }, null, 'has no such revision'],
     ['a status that no hub gives', 418, {}, null, 'answers 418, which no hub does'],
-  ])('%s', async (_, status, headers, itsToken, expected) => {
+  ])('to %s it is its own message', async (_, status, headers, itsToken, expected) => {
     await withTiny(itsToken === null ? {} : { token: itsToken }, async ({ fake, hub }) => {
       fake.always('/revision/main', misbehave.status(status, headers));
       const refusal = await refusalOf(pullModel(hub, tiny, 'auto'));

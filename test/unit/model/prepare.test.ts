@@ -1,5 +1,5 @@
 /** Owns the rules of prepared graphs. */
-import { chmod, mkdir, readFile, readdir, stat, truncate, writeFile } from 'node:fs/promises';
+import { chmod, cp, mkdir, readFile, readdir, rm, stat, truncate, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { prepareModels } from '../../../src/model/prepare.ts';
@@ -7,7 +7,8 @@ import { readModelFolder } from '../../../src/model/read-folder.ts';
 import type { ModelUse } from '../../../src/model/role.ts';
 import { writeTinyModel } from '../../support/tiny-models.ts';
 import type { TinyKindName } from '../../support/tiny-models.ts';
-import { problemsOf, withFolder } from './model-folders.ts';
+import { goldenFolder } from './golden-models.ts';
+import { editJson, problemsOf, withFolder } from './model-folders.ts';
 
 /** A tiny model and an empty cache beside it. */
 async function withTinyModel(
@@ -116,5 +117,38 @@ describe('prepareModels', () => {
         await chmod(cacheDir, 0o755);
       }
     });
+  });
+});
+
+describe('a layer beside the graph', () => {
+  const problemsWith = (name: string, use: ModelUse, spoil: (folder: string) => Promise<void>) =>
+    withFolder(async (parent) => {
+      const folder = join(parent, name);
+      await cp(goldenFolder(name), folder, { recursive: true });
+      await spoil(folder);
+      const prepared = readModelFolder(folder, [use], 'fp32').then((model) =>
+        prepareModels([model], join(parent, 'cache')),
+      );
+      return problemsOf(prepared);
+    });
+
+  it.each([
+    ['colbert-pylate', 'multiVector', '1_Dense', { out_features: 12 }, '[8, 16], its layer states [12, 16]'],
+    ['bert-linear', 'embed', '2_Dense', { out_features: 7 }, '[12, 16], its layer states [7, 16]'],
+  ] as const)(
+    'of %s (%s) whose weights have another width than %s says is refused with both',
+    async (name, use, path, change, reason) => {
+      const problems = await problemsWith(name, use, (folder) => editJson(join(folder, path, 'config.json'), change));
+      expect(problems[0]).toContain(`${path}/model.safetensors: linear.weight has the shape ${reason}`);
+    },
+  );
+
+  it.each([
+    ['colbert-pylate', 'multiVector', '1_Dense'],
+    ['bert-linear', 'embed', '2_Dense'],
+    ['bert-layernorm', 'embed', '2_LayerNorm'],
+  ] as const)('of %s (%s) whose file %s is missing is refused by its file', async (name, use, path) => {
+    const problems = await problemsWith(name, use, (folder) => rm(join(folder, path, 'model.safetensors')));
+    expect(problems[0]).toContain(`${path}/model.safetensors: `);
   });
 });

@@ -195,6 +195,23 @@ describe('a sparse model', () => {
     expect(await problemsOf(readSparse(dims(0)))).toEqual([expect.stringContaining('max_active_dims')]);
   });
 
+  it.each(['query', 'document'])(
+    'whose Router has no way for a %s is refused, and the missing kind is named',
+    async (kind) => {
+      const structure = {
+        query: ['query_0_SparseStaticEmbedding'],
+        document: ['document_0_MLMTransformer', 'document_1_SpladePooling'],
+      };
+      for (const modules of [undefined, []]) {
+        const oneSided = (folder: string) =>
+          editJson(join(folder, 'router_config.json'), { structure: { ...structure, [kind]: modules } });
+        expect(await problemsOf(readSparse(oneSided))).toEqual([
+          expect.stringContaining(`no module for ${kind} texts`),
+        ]);
+      }
+    },
+  );
+
   it('cuts queries that it looks up at the limit in the folder of their module, where that is believable', async () => {
     expect(await readSparse(limit(9))).toMatchObject({ maxTokens: 48, sparse: { maxQueryTokens: 9 } });
     expect((await readSparse(limit(1e30))).sparse).toMatchObject({ maxQueryTokens: null });

@@ -15,7 +15,7 @@ import { tinyDense, tinyHiddenState, tinyLogits } from '../../support/tiny-refer
 import { createTinyWeights, tinyVocabulary } from '../../support/tiny-weights.ts';
 import { flatten, intTensor, maxDifference, runModel } from '../kernels/run-onnx.ts';
 import type { Output } from '../kernels/run-onnx.ts';
-import { withFolder } from './model-folders.ts';
+import { editJson, withFolder } from './model-folders.ts';
 
 const tolerance = 1e-5;
 
@@ -99,6 +99,21 @@ describe('tiny cross-encoder', () => {
   it('a Sigmoid that the export kept is left out of the logit', async () => {
     const twin = (await runPrepared('crossEncoderWithSigmoid', ['rerank'], [pair, short]))['trivec_logit']?.values;
     expect(maxDifference(twin ?? [], found['trivec_logit']?.values ?? [])).toBeLessThan(tolerance);
+  });
+
+  it('an activation that its files state is never a second one: the score stays the sigmoid of the logit', async () => {
+    for (const activation of ['Sigmoid', 'Identity', 'Softmax']) {
+      await withFolder(async (parent) => {
+        const folder = join(parent, 'tiny');
+        const stated = `torch.nn.modules.${activation === 'Identity' ? 'linear' : 'activation'}.${activation}`;
+        await writeTinyModel('crossEncoder', folder);
+        await editJson(join(folder, 'config.json'), {
+          sbert_ce_default_activation_function: stated,
+          sentence_transformers: { activation_fn: stated },
+        });
+        expect((await readModelFolder(folder, ['rerank'], 'auto')).scoreActivation).toBe('sigmoid');
+      });
+    }
   });
 });
 
