@@ -24,7 +24,7 @@ import { modelsDirOf } from './model/bundled.ts';
 import { describeConversion } from './model/conversion-text.ts';
 import { precisionLabel } from './model/convert/steps.ts';
 import type { DeviceAbilities } from './model/graph-variant.ts';
-import type { ModelManifest } from './model/manifest.ts';
+import { loadIdOf, type ModelManifest } from './model/manifest.ts';
 import type { LocateModel } from './model/registry.ts';
 import type { ServedTasks } from './task/context.ts';
 
@@ -110,7 +110,7 @@ async function openGroups(
       executorEntry: entries.executor,
       locateFor: (abilities) => locateWith(settings, abilities, log),
       log,
-      takenIds: new Set(opened.flatMap(({ models }) => models.all.map(({ modelId }) => modelId))),
+      takenIds: new Set(opened.flatMap(({ models }) => models.all.map(loadIdOf))),
       clock: systemClock,
       limits: { ...defaultDeviceLimits, runTimeoutMs, loadTimeoutMs },
       cpu: isFree ? cpuDevice() : null,

@@ -1,10 +1,20 @@
-/** Owns the talk with one executor process: one question at a time, each bounded, nothing delivered after its end. */
+/** Owns the talk with one executor process: every question bounded, nothing delivered after its end. */
 import type { Clock } from '../clock.ts';
-import type { ModelLoad, NodePlacement, ParentMessage, ProviderChoice, RunBatch } from '../executor/protocol.ts';
+import type {
+  HeadTimings,
+  ModelHead,
+  ModelLoad,
+  NodePlacement,
+  ParentMessage,
+  ProviderChoice,
+  RunBatch,
+} from '../executor/protocol.ts';
 import type { ExecutorChannel } from './channel.ts';
 import type { DeviceLimits } from './limits.ts';
+import { OpenRuns } from './open-runs.ts';
+import type { OpenRun, RunOptions } from './open-runs.ts';
 import { RunFailure } from './pool.ts';
-import type { RunResult } from './pool.ts';
+import type { RunResult, TakeWish } from './pool.ts';
 import { readLoadReply, readRunReply } from './reply.ts';
 import type { CheckedReply, LoadReply, RunReply } from './reply.ts';
 
@@ -16,6 +26,8 @@ export interface LoadAnswer {
   readonly loadMs: number;
   /** One for each model. */
   readonly placements: readonly NodePlacement[];
+  /** How long runs take, of the heads of which it was asked. */
+  readonly timings: readonly HeadTimings[];
 }
 
 /** What a run gave, and the memory that the executor's process has after it. */
@@ -24,15 +36,37 @@ export interface RunAnswer extends RunResult {
   readonly residentBytes: number;
 }
 
+/** A run on its way. */
+export interface GivenRun {
+  readonly answer: Promise<RunAnswer>;
+  /** Nobody waits for these items any more: those that have not begun are not run. */
+  readonly skip: (positions: readonly number[]) => void;
+}
+
+/** A run for which nothing is said: it comes when its turn comes, and nobody knows how long it takes. */
+const plainRun: RunOptions = { isUrgent: false, expectedMs: 0 };
+
 /** One executor process from its launch to its end. */
 export interface Conversation {
   /**
-   * Loads the models on that provider and no other.
+   * Loads the models on that provider and no other, and times every head that is not among `timedHeads`.
    * @throws Error with the executor's reason, RunFailure where it is gone
    */
-  load(models: readonly ModelLoad[], threads: number, provider: ProviderChoice): Promise<LoadAnswer>;
-  /** @throws RunFailure; where the device was lost the conversation is over */
-  run(batch: RunBatch): Promise<RunAnswer>;
+  load(
+    models: readonly ModelLoad[],
+    threads: number,
+    provider: ProviderChoice,
+    timedHeads: readonly ModelHead[],
+  ): Promise<LoadAnswer>;
+  /**
+   * Gives the executor a run, also while another one runs.
+   * @throws RunFailure, as the answer; where the device was lost or its memory did not suffice the conversation is over
+   */
+  run(batch: RunBatch, options?: RunOptions): GivenRun;
+  /** Whether a run may be given while another one runs. */
+  hasRoom(wish: TakeWish): boolean;
+  /** Time until a run that is given now would begin. @unit ms */
+  backlogMs(isUrgent: boolean): number;
   /** Asks the executor to end after what it is doing; it is killed where that takes longer than the bound. */
   stop(): void;
   /** Kills the executor; the open question fails, then `onGone` is called, both at most once. */
@@ -48,92 +82,130 @@ export interface ConversationOptions {
   readonly onGone: (reason: string) => void;
 }
 
-interface Question {
-  answer(message: unknown): void;
+interface Question<Reply> {
+  answer(reply: Reply): void;
   fail(failure: RunFailure): void;
+}
+
+interface AskedRun extends OpenRun, Question<RunReply> {
+  readonly skipped: Set<number>;
 }
 
 /** A conversation over a freshly launched channel. */
 export function openConversation(options: ConversationOptions): Conversation {
   const { channel, clock, limits } = options;
-  let open: Question | null = null;
+  const runs = new OpenRuns<AskedRun>();
+  let load: Question<LoadReply> | null = null;
   let goneReason: string | null = null;
   let cancelStopTimer = (): void => undefined;
+  let cancelAnswerTimer = (): void => undefined;
   let lastRunId = 0;
 
-  function close(reason: string, kind: RunFailure['kind']): void {
+  function close(reason: string, kind: RunFailure['kind'], blamedRunId = runs.startedId): void {
     if (goneReason !== null) return;
     goneReason = reason;
     cancelStopTimer();
+    cancelAnswerTimer();
     channel.kill();
-    open?.fail(new RunFailure(kind, reason));
+    load?.fail(new RunFailure(kind, reason));
+    for (const run of runs.all) run.fail(new RunFailure(run.runId === blamedRunId ? kind : 'notStarted', reason));
     options.onGone(reason);
   }
 
-  function ask<Reply>(
-    message: ParentMessage,
-    timeoutMs: number,
-    read: (message: unknown) => CheckedReply<Reply>,
-  ): Promise<Reply> {
-    if (goneReason !== null) return Promise.reject(new RunFailure('executorGone', goneReason));
-    if (open !== null) return Promise.reject(new Error('An executor is asked one thing at a time.'));
-    return new Promise<Reply>((resolve, reject) => {
-      const cancelTimer = clock.after(timeoutMs, () => {
-        close(`it gave no answer to "${message.type}" within ${timeoutMs} ms`, 'timedOut');
-      });
-      const finish = () => {
-        cancelTimer();
-        open = null;
-      };
-      open = {
-        answer(received) {
-          const checked = read(received);
-          if (!checked.isValid) {
-            close(checked.reason, 'executorGone');
-            return;
-          }
-          finish();
-          resolve(checked.reply);
-        },
-        fail(failure) {
-          finish();
-          reject(failure);
-        },
-      };
-      channel.send(message);
+  /** Bounds the one answer that is due next: what waits behind it has its own time once its turn has come. */
+  function expectAnswer(type: ParentMessage['type'], timeoutMs: number): void {
+    cancelAnswerTimer();
+    cancelAnswerTimer = clock.after(timeoutMs, () => {
+      close(`it gave no answer to "${type}" within ${timeoutMs} ms`, 'timedOut');
     });
+  }
+
+  /** The reply, where it is one; garbage ends the conversation. */
+  function valid<Reply>(checked: CheckedReply<Reply>): Reply | null {
+    if (checked.isValid) return checked.reply;
+    close(checked.reason, 'executorGone');
+    return null;
+  }
+
+  function answerRun(message: unknown): void {
+    const reply = valid(readRunReply(message, runs));
+    if (reply === null) return;
+    const end = endBy(reply);
+    if (end !== null) {
+      close(end.reason, end.kind, reply.runId);
+      return;
+    }
+    const run = runs.find(reply.runId);
+    runs.finish(reply.runId, reply.nextRunId, clock.nowMs());
+    cancelAnswerTimer();
+    if (runs.all.length > 0) expectAnswer('run', limits.runTimeoutMs);
+    run?.answer(reply);
+  }
+
+  function answerLoad(message: unknown): void {
+    const reply = valid(readLoadReply(message));
+    if (reply === null) return;
+    cancelAnswerTimer();
+    load?.answer(reply);
   }
 
   channel.onMessage((message) => {
     if (goneReason !== null) return;
-    if (open === null) close('it sent a message that nobody asked for', 'executorGone');
-    else open.answer(message);
+    if (load !== null) answerLoad(message);
+    else if (runs.all.length > 0) answerRun(message);
+    else close('it sent a message that nobody asked for', 'executorGone');
   });
   channel.onExit((reason) => {
     close(reason, 'executorGone');
   });
 
+  function askLoad(message: ParentMessage): Promise<LoadReply> {
+    if (goneReason !== null) return Promise.reject(new RunFailure('executorGone', goneReason));
+    return new Promise<LoadReply>((answer, fail) => {
+      load = { answer, fail };
+      expectAnswer('load', limits.loadTimeoutMs);
+      channel.send(message);
+    }).finally(() => {
+      load = null;
+    });
+  }
+
+  function askRun(batch: RunBatch, wish: RunOptions, runId: number, skipped: Set<number>): Promise<RunReply> {
+    if (goneReason !== null) return Promise.reject(new RunFailure('notStarted', goneReason));
+    return new Promise((answer, fail) => {
+      if (runs.all.length === 0) expectAnswer('run', limits.runTimeoutMs);
+      runs.add({ ...wish, runId, batch, skipped, answer, fail }, clock.nowMs());
+      channel.send({ type: 'run', runId, isUrgent: wish.isUrgent, batch });
+    });
+  }
+
+  function answerOf(reply: RunReply): RunAnswer {
+    if (reply.type === 'result') return reply;
+    throw new RunFailure('runFailed', reply.reason);
+  }
+
   return {
-    async load(models, threads, provider) {
-      const question = { type: 'load', models, threads, provider } as const;
-      const reply = await ask<LoadReply>(question, limits.loadTimeoutMs, readLoadReply);
+    async load(models, threads, provider, timedHeads) {
+      const question = { type: 'load', models, threads, provider, timedHeads } as const;
+      const reply = await askLoad(question);
       if (reply.type === 'loadFailed') throw new Error(reply.reason);
-      return { executionProvider: reply.executionProvider, loadMs: reply.loadMs, placements: reply.placements };
+      const { executionProvider, loadMs, placements, timings } = reply;
+      return { executionProvider, loadMs, placements, timings };
     },
-    async run(batch) {
+    run(batch, wish = plainRun) {
       const runId = ++lastRunId;
-      const reply = await ask<RunReply>({ type: 'run', runId, batch }, limits.runTimeoutMs, (message) =>
-        readRunReply(message, runId, batch),
-      );
-      if (reply.type === 'result') {
-        return { rows: reply.rows, computeMs: reply.computeMs, residentBytes: reply.residentBytes };
-      }
-      if (reply.kind === 'deviceLost') {
-        close(`it lost its device: ${reply.reason}`, 'executorGone');
-        throw new RunFailure('executorGone', reply.reason);
-      }
-      throw new RunFailure(reply.kind === 'outOfMemory' ? 'outOfMemory' : 'runFailed', reply.reason);
+      const skipped = new Set<number>();
+      return {
+        answer: askRun(batch, wish, runId, skipped).then(answerOf),
+        skip(positions) {
+          if (runs.find(runId) === undefined) return;
+          for (const position of positions) skipped.add(position);
+          channel.send({ type: 'skip', runId, positions });
+        },
+      };
     },
+    hasRoom: (wish) => runs.hasRoom(wish),
+    backlogMs: (isUrgent) => runs.backlogMs(clock.nowMs(), isUrgent),
     stop() {
       if (goneReason !== null) return;
       cancelStopTimer();
@@ -146,4 +218,12 @@ export function openConversation(options: ConversationOptions): Conversation {
       close(reason, 'executorGone');
     },
   };
+}
+
+/** Why an executor cannot go on after its answer to a run; null where it can. */
+function endBy(reply: RunReply): { readonly reason: string; readonly kind: RunFailure['kind'] } | null {
+  if (reply.type === 'result' || reply.kind === 'failed') return null;
+  if (reply.kind === 'deviceLost') return { reason: `it lost its device: ${reply.reason}`, kind: 'executorGone' };
+  // What could not be allocated once may have left the engine's memory in any state.
+  return { reason: `it ran out of memory: ${reply.reason}`, kind: 'outOfMemory' };
 }

@@ -1,6 +1,6 @@
 /** Owns all devices as one pool: which of them serves a model, and which of those runs it soonest. */
-import type { DeviceManager, StartFailure } from './manager.ts';
-import type { DevicePool } from './pool.ts';
+import type { DeviceManager, Offer, StartFailure } from './manager.ts';
+import type { DevicePool, ExecutorReport, TakeWish } from './pool.ts';
 
 /** A device, and the models that its executors have. */
 export interface FleetMember {
@@ -15,6 +15,7 @@ export interface DeviceFleet extends DevicePool {
   stop(): Promise<void>;
   /** Models that no executor will ever run. */
   lostModels(): readonly string[];
+  executorReports(): readonly ExecutorReport[];
 }
 
 /** A pool of devices, none of them started. */
@@ -26,10 +27,11 @@ export function createDeviceFleet(members: readonly FleetMember[]): DeviceFleet 
   const sum = (counts: readonly number[]) => counts.reduce((total, count) => total + count, 0);
   const ownerOf = (executorId: string) => devices.find(({ deviceId }) => executorId.startsWith(`${deviceId}/`));
   return {
-    take: (modelId) =>
-      fastestFirst(devicesOf(modelId))
-        .find((device) => device.idleCount() > 0)
-        ?.take() ?? null,
+    take: (modelId, wish) => soonest(devicesOf(modelId), modelId, wish)?.take() ?? null,
+    hasRoom: (modelId, wish) => devicesOf(modelId).some((device) => device.offer(wish) !== null),
+    isAlone: (modelId) => devicesOf(modelId).every((device) => device.shapeOf(modelId, null).isAlone),
+    textMs: (modelId, head, tokens) =>
+      Math.min(...devicesOf(modelId).map((device) => device.shapeOf(modelId, head).textMs(tokens))),
     activeCount: (modelId) => sum(devicesOf(modelId).map((device) => device.activeCount())),
     idleCount: (modelId) => sum(devicesOf(modelId).map((device) => device.idleCount())),
     canServeLater: (modelId) => devicesOf(modelId).some((device) => device.canServeLater()),
@@ -47,6 +49,7 @@ export function createDeviceFleet(members: readonly FleetMember[]): DeviceFleet 
     },
     lostModels: () => [...modelIds].filter((modelId) => !devicesOf(modelId).some((device) => device.canServeLater())),
     reports: () => devices.map((device) => device.report()),
+    executorReports: () => devices.flatMap((device) => device.executorReports()),
     async start() {
       const started = await Promise.all(devices.map((device) => device.start()));
       return { failures: started.flatMap(({ failures }) => failures) };
@@ -57,11 +60,19 @@ export function createDeviceFleet(members: readonly FleetMember[]): DeviceFleet 
   };
 }
 
-/** Idle devices start at once, so the fastest of them ends first; one that never ran may be, and is tried. */
-function fastestFirst(devices: readonly DeviceManager[]): DeviceManager[] {
-  const speedOf = (device: DeviceManager) => device.tokensPerMs() ?? Infinity;
-  return [...devices].sort((one, other) => {
-    const [left, right] = [speedOf(one), speedOf(other)];
-    return left === right ? 0 : right - left;
-  });
+/** Length of the text by which devices are compared. @unit tokens */
+const comparedTokens = 128;
+
+/** What the device that would finish soonest offers: a fast one that is busy may be done before a slow one that is idle. */
+function soonest(devices: readonly DeviceManager[], modelId: string, wish: TakeWish): Offer | null {
+  const [only] = devices;
+  if (devices.length === 1) return only?.offer(wish) ?? null;
+  let best: { offer: Offer; endMs: number } | null = null;
+  for (const device of devices) {
+    const offer = device.offer(wish);
+    if (offer === null) continue;
+    const endMs = offer.waitMs + device.shapeOf(modelId, null).textMs(comparedTokens);
+    if (best === null || endMs < best.endMs) best = { offer, endMs };
+  }
+  return best?.offer ?? null;
 }

@@ -1,9 +1,21 @@
 /** Owns the device: its executor slots, which of them runs next, and what is said about them. */
-import type { RunBatch } from '../executor/protocol.ts';
+import type { Head, RunBatch } from '../executor/protocol.ts';
+import { batchShape, Drift } from './batch-shape.ts';
+import type { BatchShape } from './batch-shape.ts';
 import { createBatchBudget } from './budget.ts';
 import type { BatchLimits } from './budget.ts';
+import type { RunCost } from './cost-model.ts';
 import { RunFailure } from './pool.ts';
-import type { DeviceReport, ExecutorState, Readiness, RunResult, TakenExecutor } from './pool.ts';
+import type {
+  DeviceReport,
+  ExecutorReport,
+  ExecutorState,
+  GivenBatch,
+  Readiness,
+  RunResult,
+  TakenExecutor,
+  TakeWish,
+} from './pool.ts';
 import { createSupervisor } from './supervisor.ts';
 import type { SlotSettings, Supervisor } from './slot.ts';
 
@@ -20,6 +32,15 @@ export interface DeviceManagerOptions extends SlotSettings {
   readonly executors: number;
   /** How large a batch may be at most. */
   readonly batchLimits: BatchLimits;
+  /** What a run takes as it was timed; null where it was not. */
+  readonly costOf: (modelId: string, head: Head) => RunCost | null;
+}
+
+/** An executor that could take a batch. */
+export interface Offer {
+  /** Time until the batch would begin. @unit ms */
+  readonly waitMs: number;
+  take(): TakenExecutor;
 }
 
 /** An executor that was given up before it was ever ready. */
@@ -32,10 +53,10 @@ export interface StartFailure {
 /** One device: its executors all have the same models on the same provider. */
 export interface DeviceManager {
   readonly deviceId: string;
-  /** The ready executor that ran last, made busy, or null. */
-  take(): TakenExecutor | null;
-  /** Measured speed; null before the first run. @unit tokens per ms */
-  tokensPerMs(): number | null;
+  /** The executor that would begin soonest, of idle ones the one that ran last; null where none has room. */
+  offer(wish: TakeWish): Offer | null;
+  /** How items of a model are run; for no head in particular, for the first it has. */
+  shapeOf(modelId: string, head: Head | null): BatchShape;
   activeCount(): number;
   idleCount(): number;
   /** False once no executor is alive or will ever be started again. */
@@ -45,14 +66,12 @@ export interface DeviceManager {
   reportGoodResult(executorId: string): void;
   readiness(): Readiness;
   report(): DeviceReport;
+  executorReports(): readonly ExecutorReport[];
   /** Starts every executor; resolves when each has proved itself or is given up. */
   start(): Promise<{ readonly failures: readonly StartFailure[] }>;
   /** Ends every executor, killing those that do not end by themselves in time. */
   stop(): Promise<void>;
 }
-
-/** Weight of the newest run in the moving average of the speed. */
-const newestWeight = 0.1;
 
 const isActive = (slot: Supervisor): boolean => slot.state() === 'ready' || slot.state() === 'busy';
 
@@ -72,19 +91,31 @@ export function createDeviceManager(options: DeviceManagerOptions): DeviceManage
     createSupervisor(`${options.deviceId}/${index}`, options, owner),
   );
   const budget = createBatchBudget(options.batchLimits);
-  let tokensPerMs: number | null = null;
+  const drifts = new Map<string, Drift>();
 
-  function observeRun(batch: RunBatch, computeMs: number): void {
-    budget.observeGoodRun();
-    if (computeMs <= 0) return;
-    const speed = tokensOf(batch) / computeMs;
-    tokensPerMs = tokensPerMs === null ? speed : tokensPerMs + newestWeight * (speed - tokensPerMs);
+  /** What is not timed, or was timed badly, says nothing of the other heads. */
+  function driftOf(modelId: string, head: Head): Drift {
+    const key = `${head} ${modelId}`;
+    let drift = drifts.get(key);
+    if (drift === undefined) drifts.set(key, (drift = new Drift()));
+    return drift;
   }
 
-  async function runOn(run: (batch: RunBatch) => Promise<RunResult>, batch: RunBatch): Promise<RunResult> {
+  function shapeOf(modelId: string, wanted: Head | null): BatchShape {
+    const load = options.models.find((model) => model.modelId === modelId);
+    const head = wanted ?? load?.heads[0];
+    if (load === undefined || head === undefined) throw new Error(`${options.deviceId} has no model ${modelId}`);
+    const { costOf, provider } = options;
+    const facts = { load, head, provider: provider.name, limits: budget.limits() };
+    return batchShape({ ...facts, cost: costOf(modelId, head), drift: driftOf(modelId, head).factor });
+  }
+
+  async function resultOf(given: GivenBatch, batch: RunBatch, fittedMs: number): Promise<RunResult> {
     try {
-      const result = await run(batch);
-      observeRun(batch, result.computeMs);
+      const result = await given.result;
+      budget.observeGoodRun();
+      // What was skipped in part says nothing about what the whole takes.
+      if (!result.rows.includes(null)) driftOf(batch.modelId, batch.head).observe(result.computeMs, fittedMs);
       return result;
     } catch (error) {
       if (error instanceof RunFailure && error.kind === 'outOfMemory') budget.shrink(tokensOf(batch));
@@ -92,17 +123,29 @@ export function createDeviceManager(options: DeviceManagerOptions): DeviceManage
     }
   }
 
+  function take(slot: Supervisor, isUrgent: boolean): TakenExecutor {
+    const run = slot.take();
+    return {
+      executorId: slot.executorId,
+      deviceId: options.deviceId,
+      shapeOf,
+      run(batch, expectedMs) {
+        const fittedMs = expectedMs / driftOf(batch.modelId, batch.head).factor;
+        const given = run(batch, { isUrgent, expectedMs });
+        return { result: resultOf(given, batch, fittedMs), skip: given.skip };
+      },
+    };
+  }
+
   return {
     deviceId: options.deviceId,
-    take() {
-      const slot = warmest(slots);
-      if (slot === null) return null;
-      const run = slot.take();
-      const { executorId } = slot;
-      const { deviceId } = options;
-      return { executorId, deviceId, batchLimits: budget.limits(), run: (batch) => runOn(run, batch) };
+    offer(wish) {
+      const slot = soonest(slots, wish);
+      return (
+        slot && { waitMs: slot.backlogMs(wish.isUrgent), take: () => take(slot, wish.isUrgent || wish.isDue === true) }
+      );
     },
-    tokensPerMs: () => tokensPerMs,
+    shapeOf,
     activeCount: () => slots.filter(isActive).length,
     idleCount: () => slots.filter((slot) => slot.state() === 'ready').length,
     canServeLater: () => slots.some((slot) => !slot.isGivenUp()),
@@ -114,6 +157,13 @@ export function createDeviceManager(options: DeviceManagerOptions): DeviceManage
       return { isReady, reasons: isReady ? [] : slots.map(sentenceOn) };
     },
     report: () => reportOf(options, slots),
+    executorReports: () =>
+      slots.map((slot) => ({
+        deviceId: options.deviceId,
+        executorId: slot.executorId,
+        state: slot.state(),
+        residentBytes: slot.residentBytes(),
+      })),
     async start() {
       const failures = await Promise.all(
         slots.map(async (slot) => {
@@ -139,14 +189,25 @@ export function createDeviceManager(options: DeviceManagerOptions): DeviceManage
 
 const tokensOf = (batch: RunBatch): number => batch.items.reduce((sum, { ids }) => sum + ids.length, 0);
 
-/** The one that ran last: its caches are still warm, which is worth 1.2 of 3.8 ms to a short query on an idle machine. */
-function warmest(slots: readonly Supervisor[]): Supervisor | null {
+/**
+ * The one that would begin soonest. Of idle ones the one that ran last: its caches are still warm, which is worth 1.2 of
+ * 3.8 ms to a short query on an idle machine.
+ */
+function soonest(slots: readonly Supervisor[], wish: TakeWish): Supervisor | null {
   let best: Supervisor | null = null;
   for (const slot of slots) {
-    if (slot.state() !== 'ready') continue;
-    if (best === null || slot.readySinceMs() > best.readySinceMs()) best = slot;
+    if (!slot.hasRoom(wish)) continue;
+    if (best === null || isSooner(slot, best, wish.isUrgent)) best = slot;
   }
   return best;
+}
+
+/** What is busy may seem to be done now, but only what is idle surely is. */
+function isSooner(slot: Supervisor, other: Supervisor, isUrgent: boolean): boolean {
+  const isIdle = slot.state() === 'ready';
+  if (isIdle !== (other.state() === 'ready')) return isIdle;
+  const laterMs = slot.backlogMs(isUrgent) - other.backlogMs(isUrgent);
+  return laterMs === 0 ? slot.readySinceMs() > other.readySinceMs() : laterMs < 0;
 }
 
 function reportOf(options: DeviceManagerOptions, slots: readonly Supervisor[]): DeviceReport {

@@ -1,10 +1,11 @@
 /** Owns the contract of one executor slot: what it is made of, what it tells, what its device may ask of it. */
 import type { Clock } from '../clock.ts';
-import type { RunBatch } from '../executor/protocol.ts';
+import type { HeadTimings, RunBatch } from '../executor/protocol.ts';
 import type { LaunchExecutor } from './channel.ts';
 import type { DeviceLimits } from './limits.ts';
 import type { ReadResidentBytes } from './memory.ts';
-import type { ExecutorState, RunResult } from './pool.ts';
+import type { RunOptions } from './open-runs.ts';
+import type { ExecutorState, GivenBatch, TakeWish } from './pool.ts';
 import type { WarmUpSettings } from './warm-up.ts';
 
 /** What the log and the metrics are told; each is called once for each event. */
@@ -26,6 +27,8 @@ export interface SlotSettings extends WarmUpSettings {
   readonly random: () => number;
   readonly limits: DeviceLimits;
   readonly observer: DeviceObserver;
+  /** What an executor has timed while it was loaded. */
+  readonly onTimings: (timings: readonly HeadTimings[]) => void;
 }
 
 /** One slot as the manager sees it. */
@@ -37,8 +40,12 @@ export interface Supervisor {
   revive(): void;
   /** Ends the executor for good; resolves when it is gone, which is bounded. */
   stop(): Promise<void>;
-  /** Makes a ready executor busy and gives its one run. */
-  take(): (batch: RunBatch) => Promise<RunResult>;
+  /** Whether it may be given a run: it has none, or not too many that would come before. */
+  hasRoom(wish: TakeWish): boolean;
+  /** Time until a run that is given now would begin. @unit ms */
+  backlogMs(isUrgent: boolean): number;
+  /** Makes the executor busy; what it gives back runs one batch. */
+  take(): (batch: RunBatch, options: RunOptions) => GivenBatch;
   /** A run gave values that are not finite. */
   reportBadResult(): void;
   /** A run gave good values: what was bad before is forgiven. */
@@ -52,6 +59,8 @@ export interface Supervisor {
   downReason(): string | null;
   /** What the executor said it runs on; null until one has loaded. */
   executionProvider(): string | null;
+  /** Memory of its process as it said last; null while it is dead, or has said nothing. @unit bytes */
+  residentBytes(): number | null;
 }
 
 /** What a slot tells its device, and asks it. */

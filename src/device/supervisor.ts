@@ -1,14 +1,13 @@
 /** Owns one executor slot: launches the executor, has it prove itself, hands it runs and replaces it when it fails. */
 import type { CancelTimer } from '../clock.ts';
-import type { RunBatch } from '../executor/protocol.ts';
 import { openConversation } from './conversation.ts';
-import type { Conversation } from './conversation.ts';
+import type { Conversation, RunAnswer } from './conversation.ts';
 import { nextExecutorState } from './executor-state.ts';
 import type { ExecutorEvent } from './executor-state.ts';
 import { restartDelayMs } from './limits.ts';
 import { memoryMarks, showMegabytes, watchMemory, type MemoryMarks } from './memory.ts';
 import { RunFailure } from './pool.ts';
-import type { ExecutorState, RunResult } from './pool.ts';
+import type { ExecutorState, RunResult, TakeWish } from './pool.ts';
 import type { SlotOwner, SlotSettings, Supervisor } from './slot.ts';
 import { loadModels, prove, warmUpFailure } from './warm-up.ts';
 
@@ -30,9 +29,12 @@ export function createSupervisor(executorId: string, settings: SlotSettings, own
   let consecutiveFailures = 0;
   let badResults = 0;
   let nextProof = 0;
+  /** Runs that it was given or is about to be. */
+  let heldRuns = 0;
   let goodRuns = 0;
   let isDoubted = false;
   let marks: MemoryMarks | null = null;
+  let residentBytes: number | null = null;
   let cancelTimer: CancelTimer = () => undefined;
   let cancelWatch: CancelTimer = () => undefined;
   let settleStart: (failure: string | null) => void = () => undefined;
@@ -69,6 +71,7 @@ export function createSupervisor(executorId: string, settings: SlotSettings, own
       const loaded = await loadModels(life, settings);
       if (state !== 'starting') return;
       provider = loaded.executionProvider;
+      settings.onTimings(loaded.timings);
       move('loaded');
       const loadedAtMs = clock.nowMs();
       let provedBytes = 0;
@@ -78,6 +81,7 @@ export function createSupervisor(executorId: string, settings: SlotSettings, own
       provedAtMs = clock.nowMs();
       mayRestart = true;
       reason = null;
+      residentBytes = provedBytes;
       marks = memoryMarks(provedBytes, limits.maxExecutorBytes);
       watch(life, pid, marks.endBytes);
       observer.onProved(executorId, pid, loadedAtMs - launchedAtMs, provedAtMs - loadedAtMs);
@@ -102,6 +106,14 @@ export function createSupervisor(executorId: string, settings: SlotSettings, own
     });
   }
 
+  function finished(life: Conversation): void {
+    if (current !== life) return;
+    heldRuns -= 1;
+    if (heldRuns > 0) return;
+    if (replacement !== null && stopped === null) life.stop();
+    else becomeReady('finished');
+  }
+
   function becomeReady(event: 'proved' | 'finished'): void {
     move(event);
     if (state !== 'ready') return;
@@ -114,12 +126,13 @@ export function createSupervisor(executorId: string, settings: SlotSettings, own
     const proof = settings.proofRuns[nextProof++ % settings.proofRuns.length];
     if (current === null || proof === undefined) return;
     const life = current;
-    move('taken');
+    hold();
     prove(life, proof).then(
-      () => {
+      (proved) => {
         if (current !== life) return;
+        residentBytes = proved.residentBytes;
         isDoubted = false;
-        becomeReady('finished');
+        finished(life);
         owner.onChange();
       },
       (error: unknown) => {
@@ -131,7 +144,9 @@ export function createSupervisor(executorId: string, settings: SlotSettings, own
   /** Called once for each life, after the open run has been failed. */
   function becomeDead(cause: string): void {
     current = null;
+    heldRuns = 0;
     cancelWatch();
+    residentBytes = null;
     move('died');
     reason = replacement?.reason ?? cause;
     const isPlanned = replacement?.isPlanned ?? false;
@@ -173,39 +188,48 @@ export function createSupervisor(executorId: string, settings: SlotSettings, own
     current.stop();
   }
 
-  async function runTaken(life: Conversation, batch: RunBatch): Promise<RunResult> {
-    let residentBytes = 0;
+  function hold(): void {
+    if (heldRuns === 0) move('taken');
+    heldRuns += 1;
+    cancelTimer();
+  }
+
+  async function resultOf(life: Conversation, answer: Promise<RunAnswer>): Promise<RunResult> {
+    let saidBytes = 0;
     try {
-      const answer = await life.run(batch);
-      residentBytes = answer.residentBytes;
+      const result = await answer;
+      saidBytes = result.residentBytes;
+      if (current === life) residentBytes = saidBytes;
       goodRuns += 1;
-      return answer;
+      return result;
     } catch (error) {
       if (error instanceof RunFailure && error.kind === 'runFailed') isDoubted = true;
-      // What could not be allocated once may have left the engine's memory in any state.
-      if (error instanceof RunFailure && error.kind === 'outOfMemory')
-        life.end(`it ran out of memory: ${error.message}`);
       throw error;
     } finally {
       // Nobody is told: who ran the batch handles its result first and then looks for more work by itself.
-      if (current === life) becomeReady('finished');
-      if (state === 'ready') checkMemory(residentBytes);
+      finished(life);
+      if (state === 'ready' || state === 'busy') checkMemory(saidBytes);
     }
   }
 
-  function checkMemory(residentBytes: number): void {
-    if (marks === null || residentBytes <= marks.recycleBytes || !owner.canSpare(executorId)) return;
-    const grown = `its memory grew to ${showMegabytes(residentBytes)}, its mark is ${showMegabytes(marks.recycleBytes)}`;
+  function hasRoom(wish: TakeWish): boolean {
+    if (state === 'ready') return true;
+    return state === 'busy' && !isDoubted && current !== null && current.hasRoom(wish);
+  }
+
+  function checkMemory(saidBytes: number): void {
+    if (marks === null || saidBytes <= marks.recycleBytes || !owner.canSpare(executorId)) return;
+    const grown = `its memory grew to ${showMegabytes(saidBytes)}, its mark is ${showMegabytes(marks.recycleBytes)}`;
     replace(grown, true);
   }
 
-  /** Ends it after what it is doing, to be launched anew. */
+  /** Ends it after all that it was given, for which it has the time that runs have, to be launched anew. */
   function replace(why: string, isPlanned: boolean): void {
     replacement = { reason: why, isPlanned };
     reason = why;
     cancelTimer();
     move('drain');
-    current?.stop();
+    if (heldRuns === 0) current?.stop();
   }
 
   return {
@@ -231,16 +255,18 @@ export function createSupervisor(executorId: string, settings: SlotSettings, own
       });
       return stopped;
     },
+    hasRoom,
+    backlogMs: (isUrgent) => current?.backlogMs(isUrgent) ?? 0,
     take() {
       const life = current;
-      if (life === null) throw new Error('Only a ready executor can be taken.');
-      move('taken');
-      cancelTimer();
+      if (life === null) throw new Error('Only an executor that is alive can be taken.');
+      hold();
       let isUsed = false;
-      return (batch) => {
-        if (isUsed) return Promise.reject(new Error('A taken executor runs one batch.'));
+      return (batch, options) => {
+        if (isUsed) throw new Error('A taken executor runs one batch.');
         isUsed = true;
-        return runTaken(life, batch);
+        const { answer, skip } = life.run(batch, options);
+        return { result: resultOf(life, answer), skip };
       };
     },
     reportBadResult() {
@@ -257,5 +283,6 @@ export function createSupervisor(executorId: string, settings: SlotSettings, own
     isGivenUp: () => isGivenUp,
     downReason: () => reason,
     executionProvider: () => provider,
+    residentBytes: () => residentBytes,
   };
 }

@@ -1,5 +1,5 @@
 /** Owns what an executor must do before it serves: load on the provider that was asked for, then show its proofs. */
-import type { ModelLoad, ProviderChoice } from '../executor/protocol.ts';
+import type { ModelHead, ModelLoad, ProviderChoice } from '../executor/protocol.ts';
 import type { Conversation, LoadAnswer, RunAnswer } from './conversation.ts';
 import { RunFailure } from './pool.ts';
 import type { ProofRun } from './proof.ts';
@@ -10,7 +10,13 @@ export interface WarmUpSettings {
   readonly threads: number;
   readonly provider: ProviderChoice;
   readonly proofRuns: readonly ProofRun[];
+  /** Heads of which it is known now how long runs take: they are not timed again, so the start is shorter. */
+  readonly timedHeads: () => readonly ModelHead[];
 }
+
+/** Every head of the models: what is asked for where nobody wants to know how long runs take. */
+export const everyHead = (models: readonly ModelLoad[]): ModelHead[] =>
+  models.flatMap(({ modelId, heads }) => heads.map((head) => ({ modelId, head })));
 
 /** Nodes that are named before the rest is counted. */
 const maxNamedNodes = 3;
@@ -20,8 +26,8 @@ const maxNamedNodes = 3;
  * @throws Error that names the model and the nodes that went elsewhere, RunFailure
  */
 export async function loadModels(life: Conversation, settings: WarmUpSettings): Promise<LoadAnswer> {
-  const { models, threads, provider } = settings;
-  const answer = await life.load(models, threads, provider);
+  const { models, threads, provider, timedHeads } = settings;
+  const answer = await life.load(models, threads, provider, timedHeads());
   if (answer.executionProvider !== provider.name) {
     throw new Error(`${provider.name} was asked for, and ${answer.executionProvider} took the models`);
   }
@@ -40,8 +46,8 @@ export async function loadModels(life: Conversation, settings: WarmUpSettings): 
  * @throws Error with the refusal, RunFailure
  */
 export async function prove(life: Conversation, proof: ProofRun): Promise<RunAnswer> {
-  const answer = await life.run(proof.batch);
-  const refusal = proof.judge(answer.rows);
+  const answer = await life.run(proof.batch).answer;
+  const refusal = proof.judge(answer.rows.flatMap((row) => row ?? []));
   if (refusal !== null) throw new Error(refusal);
   return answer;
 }

@@ -18,7 +18,7 @@ export interface OpeningParts {
   readonly executorEntry: string;
   readonly locateFor: (abilities: DeviceAbilities) => LocateModel;
   readonly log: { info(facts: object, message: string): void; warn(message: string): void };
-  /** Ids of models that another group has loaded already. */
+  /** Ids of the loads of other groups. */
   readonly takenIds: ReadonlySet<string>;
 }
 
@@ -50,9 +50,17 @@ export function abilitiesOf({ devices }: DeviceGroup, precision: ModelSettings['
   return precision === 'auto' ? [half, plain] : [half];
 }
 
-/** The same model loaded for two groups is two loads, so the second gets a name of its own. */
+/** The name of one more load of a model: the model's own for the first, then one that no other load has. */
+export function freeLoadId(modelId: string, provider: ProviderName, takenIds: ReadonlySet<string>): string {
+  if (!takenIds.has(modelId)) return modelId;
+  const plain = `${modelId} on ${provider}`;
+  let loadId = plain;
+  for (let number = 2; takenIds.has(loadId); number += 1) loadId = `${plain} (${number})`;
+  return loadId;
+}
+
 function withLoadId(model: ModelManifest, provider: ProviderName, takenIds: ReadonlySet<string>): ModelManifest {
-  return takenIds.has(model.modelId) ? { ...model, loadId: `${model.modelId} on ${provider}` } : model;
+  return { ...model, loadId: freeLoadId(model.modelId, provider, takenIds) };
 }
 
 function rename(models: ServedModels, provider: ProviderName, takenIds: ReadonlySet<string>): ServedModels {

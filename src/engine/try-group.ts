@@ -3,6 +3,7 @@ import type { Clock } from '../clock.ts';
 import type { DeviceLimits } from '../device/limits.ts';
 import { tryDevice, type TrialOutcome } from '../device/trial.ts';
 import type { FoundDevice } from '../device/inventory/find.ts';
+import { everyHead } from '../device/warm-up.ts';
 import type { RunBatch, RunItem } from '../executor/protocol.ts';
 import { thisCpu } from '../model/graph-variant.ts';
 import { abilitiesOf, openGroup, providerOf, type OpenedGroup, type OpeningParts } from './group.ts';
@@ -43,7 +44,9 @@ function tryOn(opened: OpenedGroup, device: FoundDevice, threads: number, parts:
   const { loads: models, proofRuns, launch } = opened;
   const { clock, limits } = parts;
   const provider = { name: device.candidate.provider, deviceIndex: device.candidate.index };
-  return tryDevice({ models, proofRuns, launch, clock, limits, threads, provider, timedBatch: timedBatchOf(opened) });
+  const timedHeads = () => everyHead(models);
+  const timedBatch = timedBatchOf(opened);
+  return tryDevice({ models, proofRuns, launch, clock, limits, threads, provider, timedHeads, timedBatch });
 }
 
 /** How long the CPU takes for the same; null where it cannot run them. */

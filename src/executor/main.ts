@@ -1,35 +1,42 @@
-/** Owns the executor process: one message at a time, in the order they came, each run answered by exactly one message. */
+/** Owns the executor process: one thing at a time, each run answered by exactly one message. */
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { failureCauseOf, messageOf } from './engine-failure.ts';
 import { watchParent } from './parent-watch.ts';
 import { placeModels } from './placement.ts';
 import { runLimitsOf } from './plan.ts';
 import type { ExecutorMessage, ParentMessage } from './protocol.ts';
+import { createRunQueue } from './run-queue.ts';
+import type { QueuedRun } from './run-queue.ts';
 import { createRunner } from './run.ts';
 import type { RunBatchNow } from './run.ts';
 import { providerProblem } from './session-options.ts';
 import { loadModels, releaseModels } from './session.ts';
 import type { LoadedModels } from './session.ts';
+import { cpuTimingBudgetMs, timeHeads } from './timing.ts';
 import { warmUp } from './warm-up.ts';
 
 let models: LoadedModels = new Map();
 let runBatch: RunBatchNow = createRunner(models);
+const queue = createRunQueue();
+/** The run that runs, or is the next one to: it is settled with the answer to the one before, or as soon as it comes. */
+let active: QueuedRun | null = null;
 
 type LoadQuestion = Extract<ParentMessage, { type: 'load' }>;
 
-async function handle(message: ParentMessage): Promise<void> {
-  switch (message.type) {
-    case 'load':
-      return send(await load(message));
-    case 'run': {
-      const reply = await run(message);
-      await send(reply);
-      if (reply.type === 'runFailed' && reply.kind === 'deviceLost') endWithoutDevice();
-      return;
-    }
-    case 'stop':
-      await releaseModels(models);
-      process.exit(0);
-  }
+async function handle(message: Extract<ParentMessage, { type: 'load' | 'stop' }>): Promise<void> {
+  if (message.type === 'load') return send(await load(message));
+  await releaseModels(models);
+  process.exit(0);
+}
+
+async function runActive(): Promise<void> {
+  if (active === null) return;
+  const outcome = await run(active);
+  // What was sent meanwhile is heard before the next run is chosen: an urgent one, or that nobody waits any more.
+  await nextTurn();
+  active = queue.takeNext();
+  await send({ ...outcome, nextRunId: active?.question.runId ?? null });
+  if (outcome.type === 'runFailed' && outcome.kind === 'deviceLost') endWithoutDevice();
 }
 
 async function load(question: LoadQuestion): Promise<ExecutorMessage> {
@@ -41,17 +48,21 @@ async function load(question: LoadQuestion): Promise<ExecutorMessage> {
     const limits = runLimitsOf(question.provider.name);
     models = await loadModels(question.models, question.threads, question.provider, cpuNodes);
     runBatch = createRunner(models, limits);
-    if (question.provider.name !== 'cpu') await warmUp(question.models, limits, runBatch);
-    return { type: 'loaded', executionProvider, loadMs: performance.now() - startMs, placements };
+    const isCpu = question.provider.name === 'cpu';
+    const budgetMs = isCpu ? cpuTimingBudgetMs : await warmUp(question.models, limits, runBatch);
+    const timings = await timeHeads({ ...question, limits, budgetMs }, runBatch);
+    return { type: 'loaded', executionProvider, loadMs: performance.now() - startMs, placements, timings };
   } catch (error) {
     return { type: 'loadFailed', reason: messageOf(error) };
   }
 }
 
-async function run(message: Extract<ParentMessage, { type: 'run' }>): Promise<ExecutorMessage> {
-  const { runId, batch } = message;
+type RunOutcome = WithoutNext<Extract<ExecutorMessage, { type: 'result' | 'runFailed' }>>;
+type WithoutNext<Message> = Message extends unknown ? Omit<Message, 'nextRunId'> : never;
+
+async function run({ question: { runId, batch }, skipped }: QueuedRun): Promise<RunOutcome> {
   try {
-    return { type: 'result', runId, ...(await runBatch(batch)), residentBytes: process.memoryUsage.rss() };
+    return { type: 'result', runId, ...(await runBatch(batch, skipped)), residentBytes: process.memoryUsage.rss() };
   } catch (error) {
     return { type: 'runFailed', runId, reason: messageOf(error), kind: failureCauseOf(error) };
   }
@@ -78,5 +89,16 @@ process.on('SIGTERM', () => undefined);
 // Nothing is run before the watch is on: from the first load on the main thread may be blocked for long.
 let handled = watchParent(Number(process.argv[2]));
 process.on('message', (message: ParentMessage) => {
-  handled = handled.then(() => handle(message));
+  switch (message.type) {
+    case 'skip':
+      queue.skip(message.runId, message.positions);
+      return;
+    case 'run':
+      queue.add(message);
+      active ??= queue.takeNext();
+      handled = handled.then(runActive);
+      return;
+    default:
+      handled = handled.then(() => handle(message));
+  }
 });

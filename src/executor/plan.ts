@@ -1,6 +1,6 @@
 /** Owns which texts of a batch go through the graph together, and at which size: a pure function of their lengths. */
 import type { Head, ModelLoad, ProviderName } from './protocol.ts';
-import { isNearRung, powerOfTwoAbove, powerOfTwoBelow, rungOf, textsOfRun } from './shape-ladder.ts';
+import { cheapestSplit, powerOfTwoAbove, powerOfTwoBelow, rungOf } from './shape-ladder.ts';
 
 /** One pass through the graph. */
 export interface PlannedRun {
@@ -74,16 +74,15 @@ function groupByLength(lengths: readonly number[]): number[][] {
   return [...groups.entries()].sort(([left], [right]) => right - left).map(([, group]) => group);
 }
 
-/** Consecutive parts, each as large as `takes` says of what is left. */
-function splitBy(positions: readonly number[], takes: (left: readonly number[]) => number): number[][] {
-  const parts: number[][] = [];
-  for (let start = 0; start < positions.length;) {
-    const part = positions.slice(start, start + takes(positions.slice(start)));
-    parts.push(part);
-    start += part.length;
-  }
-  return parts;
+/** Consecutive parts of these sizes; the last may be smaller. */
+function splitInto(positions: readonly number[], sizes: readonly number[]): number[][] {
+  let start = 0;
+  return sizes.map((size) => positions.slice(start, (start += size)));
 }
+
+/** Parts of the same size but for the last. */
+const splitFull = (positions: readonly number[], size: number): number[][] =>
+  splitInto(positions, Array<number>(Math.ceil(positions.length / size)).fill(size));
 
 /**
  * The runs that a batch is made of; each position is in exactly one of them.
@@ -100,26 +99,18 @@ export function planRuns(
   const hasLadder = limits.isPaddingCheap && hasMask;
   const rows = lengths.map((length) => fixedTokens ?? (hasLadder ? rungOf(length, model.maxTokens) : length));
   const rowOf = (position: number | undefined) => rows[position ?? 0] ?? 1;
-  const maxTextsOf = (tokens: number) => fixedBatch ?? maxRunTexts(tokens, head, model, limits);
-  const takes = (left: readonly number[]): number => {
-    const tokens = rowOf(left[0]);
-    const count = Math.min(left.length, maxTextsOf(tokens));
+  const maxTextsOf = (tokens: number) => maxRunTexts(tokens, head, model, limits);
+  const split = (positions: readonly number[]): number[][] => {
     // Rows that have to be there are better filled with a shorter text than with a copy.
-    if (fixedBatch !== null) return count;
-    const far = left.findIndex((position) => !isNearRung(tokens, rowOf(position)));
-    return textsOfRun(far === -1 ? count : Math.min(far, count), tokens);
+    if (fixedBatch !== null) return splitFull(positions, fixedBatch);
+    return limits.isPaddingCheap
+      ? splitInto(positions, cheapestSplit(positions.map(rowOf), maxTextsOf))
+      : splitEvenly(positions, maxTextsOf(rowOf(positions[0])));
   };
   const groups = (): number[][] => {
     if (isAlone(model)) return [...lengths.keys()].map((position) => [position]);
-    if (hasMask && (limits.isPaddingCheap || fixedBatch !== null)) {
-      return splitBy(
-        [...lengths.keys()].sort((left, right) => (lengths[right] ?? 0) - (lengths[left] ?? 0)),
-        takes,
-      );
-    }
-    return groupByLength(rows).flatMap((positions) =>
-      limits.isPaddingCheap ? splitBy(positions, takes) : splitEvenly(positions, maxTextsOf(rowOf(positions[0]))),
-    );
+    if (!hasMask || (!limits.isPaddingCheap && fixedBatch === null)) return groupByLength(rows).flatMap(split);
+    return split([...lengths.keys()].sort((left, right) => (lengths[right] ?? 0) - (lengths[left] ?? 0)));
   };
   return groups().map((positions) => ({
     positions,

@@ -143,6 +143,26 @@ export interface NodePlacement {
   readonly foreignNodes: readonly string[];
 }
 
+/** How long a run of that size took. */
+export interface Timing {
+  readonly texts: number;
+  /** Length of each row, padding included. */
+  readonly tokens: number;
+  /** @unit ms */
+  readonly ms: number;
+}
+
+/** A head of a loaded model. */
+export interface ModelHead {
+  readonly modelId: string;
+  readonly head: Head;
+}
+
+/** How long runs of a head take, in sizes that tell what others will take. */
+export interface HeadTimings extends ModelHead {
+  readonly timings: readonly Timing[];
+}
+
 /**
  * What a failed run says: nothing of the executor (`failed`), that memory did not suffice, or that the device is gone,
  * after which the executor ends by itself.
@@ -156,8 +176,18 @@ export type ParentMessage =
       readonly models: readonly ModelLoad[];
       readonly threads: number;
       readonly provider: ProviderChoice;
+      /** Heads of which it is known how long runs take: they are not timed. */
+      readonly timedHeads: readonly ModelHead[];
     }
-  | { readonly type: 'run'; readonly runId: number; readonly batch: RunBatch }
+  | {
+      readonly type: 'run';
+      readonly runId: number;
+      /** Before all runs that are not, once the run of the moment is over. */
+      readonly isUrgent: boolean;
+      readonly batch: RunBatch;
+    }
+  /** Nobody waits for these items any more: those that have not begun are not run, their rows are null. */
+  | { readonly type: 'skip'; readonly runId: number; readonly positions: readonly number[] }
   | { readonly type: 'stop' };
 
 /** Executor to serving process. */
@@ -167,19 +197,27 @@ export type ExecutorMessage =
       readonly executionProvider: string;
       readonly loadMs: number;
       readonly placements: readonly NodePlacement[];
+      /** One for each head that runs the model's own graph and was not known. */
+      readonly timings: readonly HeadTimings[];
     }
   | { readonly type: 'loadFailed'; readonly reason: string }
   | {
       readonly type: 'result';
       readonly runId: number;
-      readonly rows: readonly RunRow[];
+      /** One for each item; null where it was skipped. */
+      readonly rows: readonly (RunRow | null)[];
       readonly computeMs: number;
+      /** Tokens that went through the graph, padding and copies included. */
+      readonly paddedTokens: number;
       /** Memory of the executor's process after the run. @unit bytes */
       readonly residentBytes: number;
+      readonly nextRunId: number | null;
     }
   | {
       readonly type: 'runFailed';
       readonly runId: number;
       readonly reason: string;
       readonly kind: RunFailureCause;
+      /** The run that begins now, of those that wait; null where none does. */
+      readonly nextRunId: number | null;
     };

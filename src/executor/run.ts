@@ -17,13 +17,18 @@ import type { LoadedModel, LoadedModels } from './session.ts';
 
 /** What a run gave, and how long the engine took. */
 export interface RunOutcome {
-  readonly rows: readonly RunRow[];
+  /** One for each item; null where it was skipped. */
+  readonly rows: readonly (RunRow | null)[];
   /** @unit ms */
   readonly computeMs: number;
+  /** Tokens that went through the graph, padding and copies included. */
+  readonly paddedTokens: number;
 }
 
-/** Runs batches on the loaded models, one call at a time. */
-export type RunBatchNow = (batch: RunBatch) => Promise<RunOutcome>;
+/** Runs batches on the loaded models, one call at a time; what is in `skipped` when its turn comes is left out. */
+export type RunBatchNow = (batch: RunBatch, skipped?: ReadonlySet<number>) => Promise<RunOutcome>;
+
+const nothingSkipped: ReadonlySet<number> = new Set();
 
 /** One pass through a model's graph. */
 interface Pass {
@@ -45,7 +50,7 @@ type Outputs = ReadonlyMap<string, Output>;
  */
 export function createRunner(models: LoadedModels, limits: RunLimits = cpuRunLimits): RunBatchNow {
   const feedTexts = createFeeder();
-  return async (batch) => {
+  return async (batch, skipped = nothingSkipped) => {
     const model = models.get(batch.modelId);
     const inputNames = model?.session.inputNames ?? [];
     const problem = batchProblem(batch, model?.load, inputNames);
@@ -53,7 +58,10 @@ export function createRunner(models: LoadedModels, limits: RunLimits = cpuRunLim
     const engine = createEngineTimer();
     const lengths = batch.items.map(({ ids }) => ids.length);
     const rows = new Map<number, RunRow>();
+    let paddedTokens = 0;
     for (const size of planRuns(lengths, batch.head, model.load, limits)) {
+      if (size.positions.every((position) => skipped.has(position))) continue;
+      paddedTokens += size.texts * size.tokens;
       const items = size.positions.flatMap((position) => batch.items[position] ?? []);
       const run = (outputNames: readonly string[]) =>
         engine.run(model.session, feedTexts(items, size, model.load, inputNames), outputNames);
@@ -63,14 +71,17 @@ export function createRunner(models: LoadedModels, limits: RunLimits = cpuRunLim
         if (row !== undefined) rows.set(position, row);
       }
     }
-    return { rows: batch.items.map((_, position) => rowAt(rows, position)), computeMs: engine.elapsedMs() };
+    return {
+      rows: batch.items.map((_, position) => rows.get(position) ?? rowOfSkipped(position, skipped)),
+      computeMs: engine.elapsedMs(),
+      paddedTokens,
+    };
   };
 }
 
-function rowAt(rows: ReadonlyMap<number, RunRow>, position: number): RunRow {
-  const row = rows.get(position);
-  if (row === undefined) throw new Error(`item ${position} was in no run`);
-  return row;
+function rowOfSkipped(position: number, skipped: ReadonlySet<number>): null {
+  if (!skipped.has(position)) throw new Error(`item ${position} was in no run`);
+  return null;
 }
 
 /** Whether the heaviest terms are read instead of the full row. */

@@ -1,12 +1,15 @@
 /** Owns the runs before a GPU serves: its memory is taken and its shaders are compiled before the first request. */
 import { isAlone, maxRunTexts } from './plan.ts';
 import type { PlanFacts, PlannedRun, RunLimits } from './plan.ts';
-import type { Head, ModelLoad, RunItem } from './protocol.ts';
-import type { RunBatchNow } from './run.ts';
+import type { Head, ModelLoad, RunBatch } from './protocol.ts';
+import type { RunOutcome } from './run.ts';
 import { powerOfTwoAbove, rungsUpTo } from './shape-ladder.ts';
 
 /** The size of a run that is made before a device serves. */
 export type WarmUpShape = Pick<PlannedRun, 'texts' | 'tokens'>;
+
+/** Runs a batch and says how long the engine took. */
+export type TimeBatch = (batch: RunBatch) => Promise<Pick<RunOutcome, 'computeMs'>>;
 
 /** Lengths of which the largest run is made, beside the longest. @unit tokens */
 const fullRunTokens = [128, 32];
@@ -27,7 +30,7 @@ const warmUpBudgetMs = 15_000;
  * The time that one run may take. What takes longer, on a software adapter that is, is left to the first requests.
  * @unit ms
  */
-const maxWarmUpRunMs = 2_000;
+export const maxWarmUpRunMs = 2_000;
 
 /**
  * Sizes worth running beforehand, largest first, so that memory is taken once and in one piece: full runs of a few
@@ -52,17 +55,18 @@ export function warmUpShapes(head: Head, model: PlanFacts, limits: RunLimits): W
 /**
  * Runs the sizes of each model that fit into the time. Two short texts come before them, twice each, because shaders
  * are compiled the first time: what the longer one takes more is the pace of the device.
+ * @returns what is left of the time, in milliseconds
  * @throws Error where a run fails
  */
-export async function warmUp(models: readonly ModelLoad[], limits: RunLimits, runBatch: RunBatchNow): Promise<void> {
+export async function warmUp(models: readonly ModelLoad[], limits: RunLimits, runBatch: TimeBatch): Promise<number> {
   const startMs = performance.now();
   const leftMs = () => warmUpBudgetMs - (performance.now() - startMs);
   for (const model of models) {
     const head = model.heads.find((one) => one !== 'maxSim');
     if (head === undefined || leftMs() <= 0) continue;
     const run = async (shape: WarmUpShape): Promise<number> => {
-      const batch = { modelId: model.modelId, head, items: itemsOf(shape, model), queryRows: null };
-      return (await runBatch(batch)).computeMs;
+      const { computeMs } = await runBatch(batchOfShape(shape, model, head));
+      return computeMs;
     };
     const shapes = warmUpShapes(head, model, limits);
     const [short, long] = paceShapes(shapes);
@@ -72,15 +76,20 @@ export async function warmUp(models: readonly ModelLoad[], limits: RunLimits, ru
       return run(shape);
     };
     const tokenMs =
-      short === long ? 0 : ((await warmMs(long)) - (await warmMs(short))) / (sizeOf(long) - sizeOf(short));
+      short === long
+        ? 0
+        : ((await warmMs(long)) - (await warmMs(short))) / (tokensOfShape(long) - tokensOfShape(short));
     for (const shape of shapes) {
-      const expectedMs = tokenMs * sizeOf(shape);
+      const expectedMs = tokenMs * tokensOfShape(shape);
       if (expectedMs <= Math.min(maxWarmUpRunMs, leftMs())) await run(shape);
     }
   }
+  return Math.max(0, leftMs());
 }
 
-const sizeOf = (shape: WarmUpShape | undefined): number => (shape === undefined ? 0 : shape.texts * shape.tokens);
+/** Tokens of all rows of a size, 0 where there is none. */
+export const tokensOfShape = (shape: WarmUpShape | undefined): number =>
+  shape === undefined ? 0 : shape.texts * shape.tokens;
 
 /** The smallest size, and the largest of those with as many texts that are still short; the same where there is one. */
 function paceShapes(shapes: readonly WarmUpShape[]): readonly [WarmUpShape | undefined, WarmUpShape | undefined] {
@@ -89,7 +98,10 @@ function paceShapes(shapes: readonly WarmUpShape[]): readonly [WarmUpShape | und
 }
 
 /** Texts that `planRuns` puts into one run of this size. */
-function itemsOf({ texts, tokens }: WarmUpShape, { vocabularySize }: ModelLoad): RunItem[] {
+export function batchOfShape({ texts, tokens }: WarmUpShape, model: ModelLoad, head: Head): RunBatch {
+  const { modelId, vocabularySize } = model;
   const ids = Int32Array.from({ length: tokens }, (_, position) => position % vocabularySize);
-  return Array.from({ length: texts }, () => ({ ids, typeIds: null, keptRows: null }));
+  // A run that none may share has one text, however many rows its graph is fixed to.
+  const items = Array.from({ length: isAlone(model) ? 1 : texts }, () => ({ ids, typeIds: null, keptRows: null }));
+  return { modelId, head, items, queryRows: null };
 }

@@ -1,4 +1,4 @@
-/** Owns the decision who may enter the queue, and the estimate of how long the queue takes. */
+/** Owns the decision who may enter the queue. */
 import { ServiceError } from '../errors.ts';
 
 /** Bounds of the queue; an empty queue admits one call of any size that the protocol limits allow. */
@@ -50,26 +50,5 @@ export function checkAdmission(view: AdmissionView, incoming: Load, limits: Admi
   if (tokens > limits.maxQueuedTokens) throw refuse('tokens', limits.maxQueuedTokens, tokens);
   if (view.predictedDrainMs > view.remainingMs) {
     throw refuse('milliseconds until its turn', Math.round(view.remainingMs), Math.round(view.predictedDrainMs));
-  }
-}
-
-/** Speed of one executor before the first run was measured. @unit tokens per ms */
-const assumedTokensPerMs = 10;
-/** Weight of the newest run in the moving average. */
-const newestWeight = 0.1;
-
-/** A moving estimate of how fast one executor works. */
-export class DrainEstimate {
-  #tokensPerMs = assumedTokensPerMs;
-
-  /** Counts one finished run. */
-  observe(tokens: number, computeMs: number): void {
-    if (computeMs <= 0) return;
-    this.#tokensPerMs += newestWeight * (tokens / computeMs - this.#tokensPerMs);
-  }
-
-  /** Time until so many tokens have run. @unit ms */
-  drainMs(tokens: number, executors: number): number {
-    return tokens / (this.#tokensPerMs * Math.max(1, executors));
   }
 }

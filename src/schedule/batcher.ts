@@ -1,80 +1,107 @@
-/** Owns which items run together next: a pure function of what waits. */
-import type { BatchLimits } from '../device/budget.ts';
-import type { Item, Lane, RunKey } from './item.ts';
-
-/** The waiting items of one call, oldest first. */
-export interface CallQueue {
-  readonly key: RunKey;
-  readonly waiting: readonly Item[];
-}
-
-/** What waits, lane by lane, calls in the order of their turn. */
-export interface QueueView {
-  readonly lanes: Readonly<Record<Lane, readonly CallQueue[]>>;
-  /** Batches taken from the interactive lane in a row while bulk work waited. */
-  readonly interactiveInARow: number;
-}
-
-/** How many items to take from the head of which calls. */
-export interface BatchPick {
-  readonly lane: Lane;
-  readonly take: ReadonlyMap<CallQueue, number>;
-}
+/** Owns which items run together next: a pure function of what waits and of what it should take. */
+import { batchMs, type BatchShape } from '../device/batch-shape.ts';
+import type { Lane, RunKey } from './item.ts';
+import { pickRuns } from './look-ahead.ts';
+import type { BatchBounds, BatchPick, CallQueue, Candidate, QueueView, Turn } from './view.ts';
 
 /** Interactive batches that may overtake waiting bulk work before bulk has a turn. */
 export const maxInteractiveInARow = 4;
 
-/** Whose turn it is. */
-export interface Turn {
-  readonly lane: Lane;
-  readonly lead: CallQueue;
-}
+/**
+ * What a batch may take of an executor, unless one text alone takes longer: who is urgent waits for no more than that.
+ * @unit ms
+ */
+export const maxSliceMs: Readonly<Record<Lane, number>> = { interactive: 25, bulk: 45 };
 
-/** The call whose turn it is among those whose model can run now, or null when none can. */
-export function pickTurn(view: QueueView, canRun: (modelId: string) => boolean): Turn | null {
-  const leadOf = (lane: Lane): Turn | null => {
-    const lead = view.lanes[lane].find(({ key }) => canRun(key.modelId));
-    return lead === undefined ? null : { lane, lead };
+/** The call whose turn it is among those whose model has room now, or null when none has. */
+export function pickTurn<Call extends CallQueue>(
+  view: QueueView<Call>,
+  hasRoom: (modelId: string, lane: Lane) => boolean,
+): Turn<Call> | null {
+  const isBulkDue = view.interactiveInARow >= maxInteractiveInARow;
+  const leadOf = (lane: Lane): Turn<Call> | null => {
+    const lead = view.lanes[lane].find(({ key }) => hasRoom(key.modelId, lane));
+    return lead === undefined ? null : { lane, lead, isDue: lane === 'bulk' && isBulkDue };
   };
   const interactive = leadOf('interactive');
   const bulk = leadOf('bulk');
-  if (interactive === null || bulk === null) return interactive ?? bulk;
-  return view.interactiveInARow >= maxInteractiveInARow ? bulk : interactive;
+  return isBulkDue ? (bulk ?? interactive) : (interactive ?? bulk);
 }
 
 const isSameKey = (a: RunKey, b: RunKey) => a.modelId === b.modelId && a.head === b.head && a.queryRows === b.queryRows;
 
-/**
- * The next batch: led by the call whose turn it is, filled in turns by calls of the same key, so that no long call
- * holds up a short one. Never more than a fair share per executor, so that one call is spread over all of them.
- */
-export function pickBatch(
-  view: QueueView,
-  { lane, lead }: Turn,
-  limits: BatchLimits,
-  activeExecutors: number,
-): BatchPick {
-  if (lead.waiting[0]?.mustRunAlone === true) return { lane, take: new Map([[lead, 1]]) };
+/** What decides how much is taken. */
+export interface PickFacts {
+  readonly shape: BatchShape;
+  /** Executors that the work is spread over. */
+  readonly activeExecutors: number;
+  readonly nowMs: number;
+}
 
+/**
+ * The next batch: led by the call whose turn it is, filled by calls of the same key, so that no long call holds up a
+ * short one. Never more than a fair share per executor, so that one call is spread over all of them.
+ */
+export function pickBatch<Call extends CallQueue>(
+  view: QueueView<Call>,
+  { lane, lead }: Turn<Call>,
+  { shape, activeExecutors, nowMs }: PickFacts,
+): BatchPick<Call> {
+  const [first] = lead.waiting;
+  if (first?.mustRunAlone === true) {
+    return { lane, items: [{ call: lead, item: first }], expectedMs: batchMs(shape, [first.tokens]) };
+  }
   const calls = [lead, ...view.lanes[lane].filter((call) => call !== lead)];
   const sharing = calls.filter((call) => isSameKey(call.key, lead.key));
   const waitingItems = sharing.reduce((sum, call) => sum + call.waiting.length, 0);
-  const maxItems = Math.min(limits.maxBatchItems, Math.ceil(waitingItems / Math.max(1, activeExecutors)));
-  const take = new Map<CallQueue, number>();
-  let items = 0;
-  let tokens = 0;
-  for (let hasTaken = true; hasTaken && items < maxItems;) {
-    hasTaken = false;
-    for (const call of sharing) {
-      const taken = take.get(call) ?? 0;
-      const item = call.waiting[taken];
-      if (item === undefined || item.mustRunAlone || items >= maxItems) continue;
-      if (items > 0 && tokens + item.tokens > limits.maxBatchTokens) continue;
-      take.set(call, taken + 1);
-      items += 1;
-      tokens += item.tokens;
-      hasTaken = true;
+  const bounds: BatchBounds = {
+    maxItems: Math.min(shape.limits.maxBatchItems, Math.ceil(waitingItems / Math.max(1, activeExecutors))),
+    maxTokens: shape.limits.maxBatchTokens,
+    maxMs: maxSliceMs[lane],
+  };
+  const picked = shape.isAlone
+    ? takeInOrder(sharing, shape, bounds)
+    : pickRuns(inTurns(sharing, new Set()), { shape, bounds, nowMs });
+  return { lane, ...picked };
+}
+
+/** The items that may share a batch, one of each call after the other, until a call is closed. */
+function* inTurns<Call extends CallQueue>(
+  calls: readonly Call[],
+  closed: ReadonlySet<Call>,
+): Generator<Candidate<Call>> {
+  let left = [...calls];
+  for (let at = 0; left.length > 0; at += 1) {
+    left = left.filter((call) => !closed.has(call) && call.waiting[at]?.mustRunAlone === false);
+    for (const call of left) {
+      const item = call.waiting[at];
+      if (item !== undefined) yield { call, item };
     }
   }
-  return { lane, take };
+}
+
+/** As many as fit, each for itself, those of a call in its order: with whom one runs changes nothing. */
+function takeInOrder<Call extends CallQueue>(
+  calls: readonly Call[],
+  shape: BatchShape,
+  { maxItems, maxTokens, maxMs }: BatchBounds,
+): Omit<BatchPick<Call>, 'lane'> {
+  const items: Candidate<Call>[] = [];
+  const closed = new Set<Call>();
+  let tokens = 0;
+  let expectedMs = 0;
+  for (const candidate of inTurns(calls, closed)) {
+    if (items.length >= maxItems) break;
+    const { call, item } = candidate;
+    // As of now, not as of when it was queued: what the device learns from a run must be of the same measure.
+    const textMs = batchMs(shape, [item.tokens]);
+    if (items.length > 0 && (tokens + item.tokens > maxTokens || expectedMs + textMs > maxMs)) {
+      closed.add(call);
+      continue;
+    }
+    items.push(candidate);
+    tokens += item.tokens;
+    expectedMs += textMs;
+  }
+  return { items, expectedMs };
 }

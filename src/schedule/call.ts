@@ -14,6 +14,8 @@ export interface Job {
   /** Path of an item in the caller's params, for errors. */
   readonly fieldOf: (index: number) => string;
   readonly onItemDone: (() => void) | null;
+  /** Names the request in the log. */
+  readonly requestId?: string;
 }
 
 /** What a job gave. */
@@ -32,7 +34,7 @@ export class ScheduledCall implements WaitingCall {
   readonly job: Job;
   readonly key: RunKey;
   readonly items: readonly Item[];
-  readonly waiting: Item[];
+  waiting: Item[];
   readonly outcome: Promise<JobOutcome>;
   isSettled = false;
   #rows: (RunRow | undefined)[];
@@ -44,7 +46,8 @@ export class ScheduledCall implements WaitingCall {
   #resolve: (outcome: JobOutcome) => void = () => undefined;
   #reject: (error: unknown) => void = () => undefined;
 
-  constructor(job: Job, nowMs: number) {
+  /** A call whose items wait; `textMs` is what a text of so many tokens should take. */
+  constructor(job: Job, nowMs: number, textMs: (tokens: number) => number) {
     this.job = job;
     this.key = job.key;
     this.#createdMs = nowMs;
@@ -52,11 +55,13 @@ export class ScheduledCall implements WaitingCall {
       key: job.key,
       run,
       tokens: run.ids.length,
+      expectedMs: textMs(run.ids.length),
       fingerprint: fingerprint(run.ids),
       index,
       queuedAtMs: nowMs,
       state: 'queued',
       lostRuns: 0,
+      lostStarts: 0,
       mustRunAlone: false,
     }));
     this.waiting = [...this.items];
@@ -68,9 +73,9 @@ export class ScheduledCall implements WaitingCall {
     });
   }
 
-  /** Notes that one of its items starts. */
-  started(nowMs: number, device: string): void {
-    this.#firstStartMs ??= nowMs;
+  /** Notes when a run of one of its items began, which it may have joined later. */
+  started(atMs: number, device: string): void {
+    this.#firstStartMs = Math.max(this.#createdMs, Math.min(atMs, this.#firstStartMs ?? atMs));
     this.#device = device;
   }
 

@@ -19,6 +19,8 @@ export interface Item {
   readonly key: RunKey;
   readonly run: RunItem;
   readonly tokens: number;
+  /** What it should take of one executor's time. @unit ms */
+  readonly expectedMs: number;
   /** Same for equal texts. */
   readonly fingerprint: number;
   /** Position in its call. */
@@ -27,6 +29,8 @@ export interface Item {
   state: ItemState;
   /** Runs that ended without an answer because their executor was lost. */
   lostRuns: number;
+  /** Times that its executor was lost before its turn had come. */
+  lostStarts: number;
   /** True once a run it was part of failed: it runs by itself, so that only the culprit fails. */
   mustRunAlone: boolean;
 }
@@ -35,8 +39,21 @@ export interface Item {
 export interface ItemGauges {
   queuedItems: number;
   queuedTokens: number;
+  /** What all that is queued should take of one executor's time. @unit ms */
+  queuedMs: number;
   runningItems: number;
+  /** The same for what has been given to executors. @unit ms */
+  runningMs: number;
 }
+
+/** Gauges of an empty queue. */
+export const emptyGauges = (): ItemGauges => ({
+  queuedItems: 0,
+  queuedTokens: 0,
+  queuedMs: 0,
+  runningItems: 0,
+  runningMs: 0,
+});
 
 const legalMoves: Readonly<Record<ItemState, readonly ItemState[]>> = {
   queued: ['running', 'cancelled', 'failed'],
@@ -63,7 +80,10 @@ function count(item: Item, gauges: ItemGauges, sign: 1 | -1): void {
   if (item.state === 'queued') {
     gauges.queuedItems += sign;
     gauges.queuedTokens += sign * item.tokens;
+    // Sums of fractions drift away from zero, where counts do not.
+    gauges.queuedMs = gauges.queuedItems === 0 ? 0 : gauges.queuedMs + sign * item.expectedMs;
   } else if (item.state === 'running') {
     gauges.runningItems += sign;
+    gauges.runningMs = gauges.runningItems === 0 ? 0 : gauges.runningMs + sign * item.expectedMs;
   }
 }

@@ -1,14 +1,14 @@
 /** Owns what waits: two lanes of calls that take turns. */
-import type { BatchPick, CallQueue, QueueView } from './batcher.ts';
+import type { BatchPick, CallQueue, Candidate, QueueView } from './view.ts';
 import type { Item, Lane } from './item.ts';
 
 /** A call whose items wait. */
 export interface WaitingCall extends CallQueue {
-  readonly waiting: Item[];
+  waiting: Item[];
 }
 
 /** The waiting calls; a call is in its lane exactly while it has waiting items. */
-export class WaitingQueue<Call extends WaitingCall> implements QueueView {
+export class WaitingQueue<Call extends WaitingCall> implements QueueView<Call> {
   readonly lanes: Record<Lane, Call[]> = { interactive: [], bulk: [] };
   interactiveInARow = 0;
 
@@ -35,26 +35,26 @@ export class WaitingQueue<Call extends WaitingCall> implements QueueView {
     if (position !== -1) this.lanes[lane].splice(position, 1);
   }
 
-  /** Takes one waiting item out of the middle of its call. */
-  takeItem(call: Call, item: Item, lane: Lane): void {
-    const position = call.waiting.indexOf(item);
-    if (position === -1) throw new Error('only what waits can be taken');
-    call.waiting.splice(position, 1);
-    if (call.waiting.length === 0) this.remove(call, lane);
+  /** Takes waiting items, of either lane; calls that have none left leave it. */
+  takeItems(taken: readonly Candidate<Call>[]): void {
+    const items = new Set(taken.map(({ item }) => item));
+    for (const call of new Set(taken.map((each) => each.call))) {
+      call.waiting = call.waiting.filter((item) => !items.has(item));
+      if (call.waiting.length > 0) continue;
+      this.remove(call, 'interactive');
+      this.remove(call, 'bulk');
+    }
   }
 
-  /** Carries out a pick: the items, each with its call. The lead goes to the end of its lane. */
-  take(pick: BatchPick): { call: Call; item: Item }[] {
+  /** Carries out a pick: its calls go to the end of their lane. */
+  take({ lane, items }: BatchPick<Call>): void {
     const hadBulkWaiting = this.lanes.bulk.length > 0;
-    this.interactiveInARow = pick.lane === 'interactive' && hadBulkWaiting ? this.interactiveInARow + 1 : 0;
-    const taken: { call: Call; item: Item }[] = [];
-    for (const call of [...this.lanes[pick.lane]]) {
-      const count = pick.take.get(call) ?? 0;
-      if (count === 0) continue;
-      for (const item of call.waiting.splice(0, count)) taken.push({ call, item });
-      this.remove(call, pick.lane);
-      if (call.waiting.length > 0) this.lanes[pick.lane].push(call);
+    this.interactiveInARow = lane === 'interactive' && hadBulkWaiting ? this.interactiveInARow + 1 : 0;
+    this.takeItems(items);
+    for (const call of new Set(items.map((each) => each.call))) {
+      if (call.waiting.length === 0) continue;
+      this.remove(call, lane);
+      this.lanes[lane].push(call);
     }
-    return taken;
   }
 }

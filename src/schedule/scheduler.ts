@@ -2,9 +2,9 @@
 import type { Clock } from '../clock.ts';
 import type { DevicePool } from '../device/pool.ts';
 import { ServiceError } from '../errors.ts';
-import { checkAdmission, DrainEstimate, type AdmissionLimits, type Load } from './admission.ts';
+import { checkAdmission, type AdmissionLimits, type Load } from './admission.ts';
 import { ScheduledCall, type Job, type JobOutcome } from './call.ts';
-import { enterQueue, type ItemGauges } from './item.ts';
+import { emptyGauges, enterQueue, type ItemGauges } from './item.ts';
 import { createLoop, type RunObserver } from './loop.ts';
 
 /** A place in the queue: what was admitted may be run, in one or several jobs. */
@@ -43,12 +43,10 @@ export interface SchedulerParts {
 
 /** A scheduler over a pool of executors. */
 export function createScheduler({ pool, clock, limits, observer, soon = setImmediate }: SchedulerParts): Scheduler {
-  const gauges: ItemGauges = { queuedItems: 0, queuedTokens: 0, runningItems: 0 };
-  const reserved = { items: 0, tokens: 0 };
-  const estimate = new DrainEstimate();
-  const loop = createLoop({ pool, clock, gauges, estimate, observer, soon });
-  const predictedDrainMs = () =>
-    estimate.drainMs(gauges.queuedTokens + reserved.tokens, Math.max(1, pool.activeCount()));
+  const gauges = emptyGauges();
+  const reserved = { items: 0, tokens: 0, ms: 0 };
+  const loop = createLoop({ pool, clock, gauges, observer, soon });
+  const predictedDrainMs = () => (gauges.queuedMs + gauges.runningMs + reserved.ms) / Math.max(1, pool.activeCount());
 
   function admit(modelId: string, load: Load, remainingMs: number): Admission {
     if (load.items > 0 && !pool.canServeLater(modelId)) {
@@ -59,20 +57,25 @@ export function createScheduler({ pool, clock, limits, observer, soon = setImmed
     const waiting = { items: gauges.queuedItems + reserved.items, tokens: gauges.queuedTokens + reserved.tokens };
     const view = { waiting, idleExecutors: pool.idleCount(modelId), predictedDrainMs: predictedDrainMs(), remainingMs };
     checkAdmission(view, load, limits);
-    const left = { ...load };
+    const textMs = load.items === 0 ? 0 : pool.textMs(modelId, null, Math.ceil(load.tokens / load.items));
+    const left = { ...load, ms: load.items * textMs };
     const giveBack = (items: number, tokens: number) => {
       const given = { items: Math.min(items, left.items), tokens: Math.min(tokens, left.tokens) };
+      const ms = given.items === left.items ? left.ms : given.items * textMs;
       left.items -= given.items;
       left.tokens -= given.tokens;
+      left.ms -= ms;
       reserved.items -= given.items;
       reserved.tokens -= given.tokens;
+      reserved.ms = reserved.items === 0 ? 0 : reserved.ms - ms;
     };
     reserved.items += load.items;
     reserved.tokens += load.tokens;
+    reserved.ms += left.ms;
     return {
       async run(job) {
         job.signal.throwIfAborted();
-        const call = new ScheduledCall(job, clock.nowMs());
+        const call = new ScheduledCall(job, clock.nowMs(), textMsOf(pool, job));
         if (call.items.length === 0) return { rows: [], queueMs: 0, computeMs: 0, device: null };
         const tokens = call.items.reduce((sum, item) => sum + item.tokens, 0);
         giveBack(call.items.length, tokens);
@@ -94,4 +97,14 @@ export function createScheduler({ pool, clock, limits, observer, soon = setImmed
     };
   }
   return { admit, gauges, predictedDrainMs };
+}
+
+/** What a text of a job should take, asked once for each length. */
+function textMsOf(pool: DevicePool, { key: { modelId, head } }: Job): (tokens: number) => number {
+  const known = new Map<number, number>();
+  return (tokens) => {
+    const ms = known.get(tokens) ?? pool.textMs(modelId, head, tokens);
+    known.set(tokens, ms);
+    return ms;
+  };
 }

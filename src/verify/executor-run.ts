@@ -3,6 +3,7 @@ import { systemClock } from '../clock.ts';
 import { forkExecutor } from '../device/channel.ts';
 import { openConversation } from '../device/conversation.ts';
 import { defaultDeviceLimits } from '../device/limits.ts';
+import { everyHead } from '../device/warm-up.ts';
 import type { Head, ModelLoad, RunItem, RunRow } from '../executor/protocol.ts';
 
 /** What a pass over some texts gave. */
@@ -29,13 +30,13 @@ export async function withExecutor<Result>(
   const limits = defaultDeviceLimits;
   const conversation = openConversation({ channel, clock: systemClock, limits, onGone: () => undefined });
   try {
-    await conversation.load([load], 1, { name: 'cpu', deviceIndex: 0 });
+    await conversation.load([load], 1, { name: 'cpu', deviceIndex: 0 }, everyHead([load]));
     return await work(async (head, items) => {
       const rows: RunRow[] = [];
       let computeMs = 0;
       for (const item of items) {
-        const result = await conversation.run({ modelId: load.modelId, head, items: [item], queryRows: null });
-        rows.push(...result.rows);
+        const result = await conversation.run({ modelId: load.modelId, head, items: [item], queryRows: null }).answer;
+        rows.push(...result.rows.flatMap((row) => row ?? []));
         computeMs += result.computeMs;
       }
       return { rows, computeMs };

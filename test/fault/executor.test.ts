@@ -102,7 +102,8 @@ describe('a process whose parent was killed', { timeout: processTestTimeoutMs },
       const { forkExecutor } = await import(${JSON.stringify(join(root, 'dist/device/channel.js'))});
       const channel = forkExecutor(${JSON.stringify(entryPath)})('orphan');
       channel.onMessage(() => process.stderr.write('pid ' + channel.pid + '\\n'));
-      channel.send({ type: 'load', models: [], threads: 1, provider: { name: 'cpu', deviceIndex: 0 } });`);
+      channel.send({ type: 'load', models: [], threads: 1, provider: { name: 'cpu', deviceIndex: 0 },
+        timedHeads: [] });`);
     started.kill('SIGKILL');
     // Closed only when nobody holds the write end any more: the child is gone too.
     expect(await once(started, 'close')).toEqual([null, 'SIGKILL']);

@@ -18,12 +18,13 @@ const hoard = [];
 let runs = 0;
 process.on('message', (message) => {
   if (message.type === 'load') {
-    process.send({ type: 'loaded', executionProvider: 'cpu', loadMs: 1, placements: [] });
+    process.send({ type: 'loaded', executionProvider: 'cpu', loadMs: 1, placements: [], timings: [] });
   } else if (message.type === 'run') {
     runs += 1;
     if (runs === 1) {
       const residentBytes = process.memoryUsage.rss();
-      process.send({ type: 'result', runId: message.runId, rows: [row], computeMs: 1, residentBytes });
+      const { runId } = message;
+      process.send({ type: 'result', runId, rows: [row], computeMs: 1, paddedTokens: 1, residentBytes, nextRunId: null });
     } else {
       setInterval(() => hoard.push(Buffer.alloc(20_000_000, 1)), 5);
     }
@@ -66,6 +67,9 @@ describe.skipIf(process.platform !== 'linux')('an executor that takes memory wit
       threads: 1,
       provider: { name: 'cpu', deviceIndex: 0 },
       batchLimits: { maxBatchTokens: 256, maxBatchItems: 16 },
+      costOf: () => null,
+      timedHeads: () => [],
+      onTimings: () => undefined,
       residentBytesOf(pid) {
         peak = Math.max(peak, peakBytes(pid));
         return residentBytesOf(pid);
@@ -88,9 +92,10 @@ describe.skipIf(process.platform !== 'linux')('an executor that takes memory wit
     });
     expect((await manager.start()).failures).toEqual([]);
     const failure = await manager
-      .take()
-      ?.run(batch)
-      .catch((error: unknown) => error);
+      .offer({ isUrgent: false, mayQueue: false })
+      ?.take()
+      .run(batch, 1)
+      .result.catch((error: unknown) => error);
     expect(failure).toBeInstanceOf(RunFailure);
     expect((failure as RunFailure).kind).toBe('executorGone');
     expect(reasons[0]).toContain('its memory grew to');

@@ -97,6 +97,29 @@ describe('executors that are killed under load', { timeout: 120_000 }, () => {
   });
 });
 
+describe('executors that stand still in the middle of their runs', { timeout: 60_000 }, () => {
+  it('hold up nobody else: health, metrics and ping are answered, and the calls go on where they stopped', async () => {
+    const server = await start();
+    const alone = await server.call('embed', { inputs: [textAt(5)] });
+    const pids = executorPids(server.pid);
+    for (const pid of pids) process.kill(pid, 'SIGSTOP');
+    const calls = Array.from({ length: 8 }, (_, at) => server.call('embed', { inputs: [textAt(5 + at)] }));
+    let settled = 0;
+    for (const call of calls) void call.finally(() => (settled += 1));
+    for (let round = 0; round < 10; round += 1) {
+      for (const path of ['/health/live', '/health/ready', '/metrics']) expect(await status(server, path)).toBe(200);
+      const nonce = String(round);
+      expect(await server.call('ping', { nonce })).toMatchObject({ nonce });
+    }
+    expect(settled).toBe(0);
+    for (const pid of pids) process.kill(pid, 'SIGCONT');
+    const [first, ...others] = await Promise.all(calls);
+    expect(first?.['vectors']).toEqual(alone['vectors']);
+    expect(others.map((answer) => answer['vectors'])).toEqual(others.map(() => [expect.any(Array)]));
+    expect(executorPids(server.pid)).toEqual(pids);
+  });
+});
+
 describe('the end of the serving process', { timeout: 60_000 }, () => {
   it('by SIGKILL leaves no executor behind', async () => {
     const server = await start();

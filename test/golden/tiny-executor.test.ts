@@ -5,7 +5,7 @@ import type { LoadedModels } from '../../src/executor/session.ts';
 import type { Head, Matrix, RunBatch, RunItem, RunRow } from '../../src/executor/protocol.ts';
 import { proofRunsOf } from '../../src/proof.ts';
 import { loadTokenizer } from '../../src/tokenize/load.ts';
-import { cacheDir, endDevices, removeCache, run, startDevice } from '../unit/executor/real-device.ts';
+import { cacheDir, endDevices, removeCache, run, startDevice, wholeRows } from '../unit/executor/real-device.ts';
 import type { Device } from '../unit/executor/real-device.ts';
 import { decodeFloats } from '../unit/model/golden-models.ts';
 import { expectGolden, goldenScores, hasGolden, prepareTinyModels, tinyCases, tinyId } from './tiny-rows.ts';
@@ -32,9 +32,9 @@ afterAll(async () => {
   removeCache();
 });
 
-const served: RunRows = async (batch) => (await run(device, batch)).rows;
+const served: RunRows = async (batch) => wholeRows(await run(device, batch));
 const padded: RunRows = async (batch) =>
-  (await createRunner(loaded, { maxRunTokens: 2048, isPaddingCheap: true })(batch)).rows;
+  wholeRows(await createRunner(loaded, { maxRunTokens: 2048, isPaddingCheap: true })(batch));
 
 function modelOf(modelId: string): TinyModel {
   const model = models.find((one) => one.modelId === modelId);

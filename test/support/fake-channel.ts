@@ -1,7 +1,10 @@
 /** Owns scripted executors for tests: channels without a process, on which every fault can be played. */
 import type { ExecutorChannel, LaunchExecutor } from '../../src/device/channel.ts';
+import { createRunQueue } from '../../src/executor/run-queue.ts';
+import type { QueuedRun } from '../../src/executor/run-queue.ts';
 import type {
   ExecutorMessage,
+  HeadTimings,
   NodePlacement,
   ParentMessage,
   RunBatch,
@@ -30,6 +33,10 @@ export interface FakeScript {
   executionProvider?: string;
   /** What it says runs where; nothing where left out. */
   placements?: readonly NodePlacement[];
+  /** How long it says its runs take; nothing where left out. */
+  timings?: readonly HeadTimings[];
+  /** How long it says the engine took for a run; 1 where left out. @unit ms */
+  computeMs?: number | ((batch: RunBatch) => number);
   /** The memory it says it has after a run. @unit bytes */
   residentBytes?: number | ((batch: RunBatch) => number);
 }
@@ -48,7 +55,7 @@ export interface FakeChannel extends ExecutorChannel {
 export interface FakeExecutors {
   readonly launch: LaunchExecutor;
   readonly channels: readonly FakeChannel[];
-  /** Every batch that reached an executor, in order. */
+  /** Every batch that an executor ran, in the order in which they began. */
   readonly batches: readonly RunBatch[];
 }
 
@@ -88,10 +95,16 @@ function fakeRow(batch: RunBatch, { ids, keptRows }: RunItem): RunRow {
   }
 }
 
+const valueFor = (batch: RunBatch, value: number | ((batch: RunBatch) => number) = 1): number =>
+  typeof value === 'number' ? value : value(batch);
+
 function createChannel(executorId: string, launch: number, script: FakeScript, batches: RunBatch[]): FakeChannel {
   const received: ParentMessage[] = [];
   let onMessage = (_message: ExecutorMessage): void => undefined;
   let onExit = (_reason: string): void => undefined;
+  const queue = createRunQueue();
+  let isRunning = false;
+  let isStopping = false;
   let isGone = false;
   let isKilled = false;
 
@@ -112,22 +125,52 @@ function createChannel(executorId: string, launch: number, script: FakeScript, b
     if (reply === 'exit') exit('its process ended with exit code 1');
     else if (reply === 'ok') {
       const executionProvider = script.executionProvider ?? 'cpu';
-      emit({ type: 'loaded', executionProvider, loadMs: 1, placements: script.placements ?? [] });
+      emit({
+        type: 'loaded',
+        executionProvider,
+        loadMs: 1,
+        placements: script.placements ?? [],
+        timings: script.timings ?? [],
+      });
     } else if (reply !== 'hang') emit({ type: 'loadFailed', reason: reply.failed });
   };
-  const run = async (runId: number, batch: RunBatch) => {
-    batches.push(batch);
-    const reply = script.run === undefined ? fakeRows(batch) : await script.run(batch, launch);
+  /** Tells the outcome of a run and which one is next, and begins that. */
+  const goOn = (outcome: object) => {
+    const next = queue.takeNext();
+    emit({ ...outcome, nextRunId: next?.question.runId ?? null });
+    isRunning = next !== null;
+    if (next !== null) void run(next);
+    else if (isStopping) exit('its process ended with exit code 0');
+  };
+  const run = async ({ question: { runId, batch }, skipped: skippedSoFar }: QueuedRun) => {
+    const skipped = new Set(skippedSoFar);
+    const left = batch.items.filter((_, position) => !skipped.has(position));
+    if (left.length > 0) batches.push(batch);
+    const scripted = left.length === 0 ? undefined : script.run?.(batch, launch);
+    const reply = scripted === undefined ? fakeRows(batch) : await scripted;
     if (isGone || reply === 'hang') return;
     if (reply === 'exit') exit('its process ended with exit code 1');
     else if ('failed' in reply) {
-      emit({ type: 'runFailed', runId, reason: reply.failed, kind: reply.kind ?? 'failed' });
+      const failure = { type: 'runFailed', runId, reason: reply.failed, kind: reply.kind ?? 'failed' };
+      if (failure.kind === 'deviceLost') emit({ ...failure, nextRunId: null });
+      else goOn(failure);
     } else if ('raw' in reply) emit(reply.raw);
     else {
-      const { residentBytes: bytes = 1 } = script;
-      const residentBytes = typeof bytes === 'number' ? bytes : bytes(batch);
-      emit({ type: 'result', runId, rows: reply, computeMs: 1, residentBytes });
+      goOn({
+        type: 'result',
+        runId,
+        rows: reply.map((row, position) => (skipped.has(position) ? null : row)),
+        computeMs: left.length === 0 ? 0 : valueFor(batch, script.computeMs),
+        paddedTokens: left.reduce((sum, { ids }) => sum + ids.length, 0),
+        residentBytes: valueFor(batch, script.residentBytes),
+      });
     }
+  };
+  const begin = () => {
+    if (isRunning) return;
+    const first = queue.takeNext();
+    isRunning = first !== null;
+    if (first !== null) void run(first);
   };
 
   return {
@@ -140,9 +183,21 @@ function createChannel(executorId: string, launch: number, script: FakeScript, b
     send(message) {
       if (isGone) return;
       received.push(message);
-      if (message.type === 'load') load();
-      else if (message.type === 'run') void run(message.runId, message.batch);
-      else if (script.stops ?? true) exit('its process ended with exit code 0');
+      switch (message.type) {
+        case 'load':
+          load();
+          return;
+        case 'run':
+          queue.add(message);
+          begin();
+          return;
+        case 'skip':
+          queue.skip(message.runId, message.positions);
+          return;
+        case 'stop':
+          isStopping = script.stops ?? true;
+          if (isStopping && !isRunning) exit('its process ended with exit code 0');
+      }
     },
     onMessage(listener) {
       onMessage = listener;

@@ -41,12 +41,28 @@ describe('an executor whose memory did not suffice', () => {
     });
     await start(device);
     const taken = take(device);
-    expect(taken.batchLimits).toEqual(batchLimits);
-    const outcome = await settle(taken.run(batchOf(1, 2, 3, 4)));
+    expect(taken.shapeOf('m', 'dense').limits).toEqual(batchLimits);
+    const outcome = await settle(taken.run(batchOf(1, 2, 3, 4), 1).result);
     expect(kindOf(outcome)).toBe('outOfMemory');
     expect(device.manager.activeCount()).toBe(0);
     expect(device.deaths[0]?.reason).toContain('it ran out of memory');
     await device.clock.advance(1_000);
-    expect(take(device).batchLimits.maxBatchTokens).toBe(2);
+    expect(take(device).shapeOf('m', 'dense').limits.maxBatchTokens).toBe(2);
+  });
+
+  it('is not ready meanwhile, and says why, however often that happens', async () => {
+    const device = createDevice({
+      run: (batch) =>
+        isProof(batch) ? [{ values: Float32Array.of(99, 1), indices: null }] : { failed: 'full', kind: 'outOfMemory' },
+    });
+    await start(device);
+    for (let round = 1; round <= 3; round += 1) {
+      expect(kindOf(await settle(take(device).run(batchOf(1), 1).result))).toBe('outOfMemory');
+      const { isReady, reasons } = device.manager.readiness();
+      expect([isReady, reasons]).toEqual([false, [expect.stringContaining('ran out of memory')]]);
+      await device.clock.advance(1_000);
+      expect(device.manager.readiness()).toEqual({ isReady: true, reasons: [] });
+      expect(device.deaths).toHaveLength(round);
+    }
   });
 });

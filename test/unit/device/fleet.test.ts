@@ -1,20 +1,28 @@
 import { describe, expect, it } from 'vitest';
 import { createDeviceFleet } from '../../../src/device/fleet.ts';
-import { batchOf, createDevice } from './device.ts';
+import type { RunCost } from '../../../src/device/cost-model.ts';
+import { fakeRows, type FakeScript } from '../../support/fake-channel.ts';
+import { batchOf, createDevice, isProof, plainWish } from './device.ts';
+
+/** A device whose runs take so long for each token, as far as is known. */
+const deviceOf = (deviceId: string, tokenMs: number, script: FakeScript = {}) => {
+  const cost: RunCost = { fixedMs: 0, tokenMs, squaredTokenMs: 0 };
+  return createDevice(script, 1, { deviceId, costOf: () => cost });
+};
 
 function createFleet() {
-  const slow = createDevice({}, 1, { deviceId: 'cpu:0' });
+  const ranker = createDevice({}, 1, { deviceId: 'cpu:0' });
   const first = createDevice({}, 1, { deviceId: 'cuda:0' });
   const second = createDevice({}, 1, { deviceId: 'cuda:1' });
   const fleet = createDeviceFleet([
-    { device: slow.manager, modelIds: new Set(['ranker']) },
+    { device: ranker.manager, modelIds: new Set(['ranker']) },
     { device: first.manager, modelIds: new Set(['m']) },
     { device: second.manager, modelIds: new Set(['m']) },
   ]);
-  return { fleet, slow, first, second, all: [slow, first, second] };
+  return { fleet, first, second, all: [ranker, first, second] };
 }
 
-async function startAll({ fleet, all }: ReturnType<typeof createFleet>) {
+async function startAll({ fleet, all }: Pick<ReturnType<typeof createFleet>, 'fleet' | 'all'>) {
   const started = fleet.start();
   for (const { clock } of all) await clock.advance(0);
   return started;
@@ -24,9 +32,14 @@ describe('several devices', () => {
   it('each run only the models that they have', async () => {
     const rig = createFleet();
     await startAll(rig);
-    const taken = [rig.fleet.take('m'), rig.fleet.take('m'), rig.fleet.take('m'), rig.fleet.take('ranker')];
+    const taken = [
+      rig.fleet.take('m', plainWish),
+      rig.fleet.take('m', plainWish),
+      rig.fleet.take('m', plainWish),
+      rig.fleet.take('ranker', plainWish),
+    ];
     expect(taken.map((executor) => executor?.deviceId ?? null)).toEqual(['cuda:0', 'cuda:1', null, 'cpu:0']);
-    expect(rig.fleet.take('unknown')).toBeNull();
+    expect(rig.fleet.take('unknown', plainWish)).toBeNull();
     expect(rig.fleet.canServeLater('unknown')).toBe(false);
   });
 
@@ -34,15 +47,19 @@ describe('several devices', () => {
     const rig = createFleet();
     await startAll(rig);
     expect([rig.fleet.activeCount(), rig.fleet.activeCount('m'), rig.fleet.activeCount('ranker')]).toEqual([3, 2, 1]);
-    rig.fleet.take('m');
+    rig.fleet.take('m', plainWish);
     expect([rig.fleet.activeCount('m'), rig.fleet.idleCount('m')]).toEqual([2, 1]);
   });
 
-  it('that are both idle share by their speed, and one that never ran is tried', async () => {
+  it('have room for a model where one of those that have it has', async () => {
     const rig = createFleet();
     await startAll(rig);
-    await rig.fleet.take('m')?.run(batchOf(1));
-    expect(rig.fleet.take('m')?.deviceId).toBe('cuda:1');
+    const rooms = () => ['m', 'ranker', 'unknown'].map((modelId) => rig.fleet.hasRoom(modelId, plainWish));
+    expect(rooms()).toEqual([true, true, false]);
+    rig.fleet.take('m', plainWish);
+    expect(rooms()).toEqual([true, true, false]);
+    rig.fleet.take('m', plainWish);
+    expect(rooms()).toEqual([false, true, false]);
   });
 
   it('are ready while every model has an executor that can run, and say why where one has none', async () => {
@@ -69,5 +86,46 @@ describe('several devices', () => {
     await startAll(rig);
     for (let run = 0; run < 3; run += 1) rig.fleet.reportBadResult('cuda:1/0');
     expect([rig.first, rig.second].map(({ manager }) => manager.activeCount())).toEqual([1, 0]);
+  });
+});
+
+describe('work that several devices can do', () => {
+  async function createPair() {
+    const hang: FakeScript = { run: (batch) => (isProof(batch) ? fakeRows(batch) : 'hang') };
+    const slow = deviceOf('cpu:0', 1, hang);
+    const fast = deviceOf('cuda:0', 0.25, hang);
+    const all = [slow, fast];
+    const fleet = createDeviceFleet(all.map(({ manager }) => ({ device: manager, modelIds: new Set(['m']) })));
+    await startAll({ fleet, all });
+    const give = (expectedMs: number, isUrgent = false) => {
+      const taken = fleet.take('m', { isUrgent, mayQueue: true });
+      taken?.run(batchOf(1), expectedMs).result.catch(() => undefined);
+      return taken?.deviceId ?? null;
+    };
+    return { fleet, fast, give };
+  }
+
+  it('goes to the one that would finish soonest: a fast one that is nearly done, else a slow one that is idle', async () => {
+    const { give } = await createPair();
+    // 128 tokens take 32 ms on the fast one, 128 ms on the slow one.
+    expect(give(95)).toBe('cuda:0');
+    expect(give(1)).toBe('cuda:0');
+
+    const other = await createPair();
+    expect(other.give(97)).toBe('cuda:0');
+    expect(other.give(1)).toBe('cpu:0');
+  });
+
+  it('goes elsewhere the longer a device is late', async () => {
+    const { fast, give } = await createPair();
+    expect(give(10)).toBe('cuda:0');
+    await fast.clock.advance(10 + 97);
+    expect(give(1)).toBe('cpu:0');
+  });
+
+  it('takes what the fastest device takes for a text', async () => {
+    const { fleet } = await createPair();
+    expect(fleet.textMs('m', 'dense', 100)).toBe(25);
+    expect(fleet.textMs('m', null, 8)).toBe(2);
   });
 });

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { fakeRows } from '../../support/fake-channel.ts';
-import { batchOf, createDevice, isProof, kindOf, limits, proofBatch, settle, start, take } from './device.ts';
+import { batchOf, createDevice, isProof, kindOf, limits, plainWish, proofBatch, run, settle, start } from './device.ts';
 
 describe('the restarts of an executor that was ready once', () => {
   it('come for ever, later each time up to a cap', async () => {
@@ -35,7 +35,7 @@ describe('an executor that was killed after it had served many runs', () => {
     const device = createDevice();
     await start(device);
     const serveAndDie = async (runs: number) => {
-      for (let run = 0; run < runs; run += 1) await take(device).run(batchOf(1));
+      for (let count = 0; count < runs; count += 1) await run(device, batchOf(1));
       device.fake.channels.at(-1)?.exit('gone');
       await device.clock.advance(limits.restartMaxMs);
     };
@@ -51,7 +51,7 @@ describe('values that are not finite', () => {
     const device = createDevice({ load: (launch) => (launch === 1 ? 'hang' : 'ok') });
     await start(device);
     const badRun = async () => {
-      await take(device).run(batchOf(1));
+      await run(device, batchOf(1));
       device.manager.reportBadResult('cpu:0/0');
     };
     await badRun();
@@ -101,11 +101,11 @@ describe('values that are not finite', () => {
       stops: false,
     });
     await start(device);
-    const run = take(device).run(batchOf(1));
+    const held = run(device, batchOf(1));
     for (let count = 0; count < limits.maxConsecutiveBadResults; count++) device.manager.reportBadResult('cpu:0/0');
     finish();
-    expect((await run).rows).toEqual(fakeRows(batchOf(1)));
-    expect(device.manager.take()).toBeNull();
+    expect((await held).rows).toEqual(fakeRows(batchOf(1)));
+    expect(device.manager.offer(plainWish)).toBeNull();
     await device.clock.advance(limits.stopTimeoutMs + limits.restartBaseMs);
     expect(device.fake.channels[0]?.isKilled()).toBe(true);
     expect(device.fake.channels).toHaveLength(2);
@@ -131,7 +131,7 @@ describe('an executor that nobody used for a while', () => {
     await start(device);
     for (let round = 0; round < 10; round++) {
       await device.clock.advance(limits.reproveIdleMs / 2);
-      await take(device).run(batchOf(1));
+      await run(device, batchOf(1));
     }
     expect(device.fake.batches.filter(isProof)).toHaveLength(1);
   });
@@ -140,12 +140,12 @@ describe('an executor that nobody used for a while', () => {
     const device = createDevice({ run: (batch) => (isProof(batch) ? fakeRows(batch) : 'hang') });
     await start(device);
     await device.clock.advance(limits.reproveIdleMs - 1);
-    const run = settle(take(device).run(batchOf(1)));
+    const held = settle(run(device, batchOf(1)));
     await device.clock.advance(limits.runTimeoutMs - 1);
     expect(device.fake.batches.filter(isProof)).toHaveLength(1);
     expect(device.deaths).toEqual([]);
     await device.clock.advance(1);
-    expect(kindOf(await run)).toBe('timedOut');
+    expect(kindOf(await held)).toBe('timedOut');
   });
 
   it('is replaced when it no longer gives what it gave', async () => {
@@ -190,14 +190,14 @@ describe('the stop of a device', () => {
   it('kills an executor that does not end in time, and fails what it ran', async () => {
     const device = createDevice({ run: (batch) => (isProof(batch) ? fakeRows(batch) : 'hang'), stops: false });
     await start(device);
-    const run = settle(take(device).run(batchOf(1)));
+    const held = settle(run(device, batchOf(1)));
     const stopped = device.manager.stop();
     await device.clock.advance(limits.stopTimeoutMs - 1);
     expect(device.fake.channels[0]?.isKilled()).toBe(false);
     await device.clock.advance(1);
     await stopped;
     expect(device.fake.channels[0]?.isKilled()).toBe(true);
-    expect(kindOf(await run)).toBe('executorGone');
+    expect(kindOf(await held)).toBe('executorGone');
   });
 
   it('while an executor is starting, waiting for its restart or gone settles at once', async () => {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { fakeRows } from '../../support/fake-channel.ts';
-import { batchOf, createDevice, isProof, limits, proofBatch, settle, start, take } from './device.ts';
+import { batchOf, createDevice, isProof, limits, proofBatch, run, settle, start, take } from './device.ts';
 
 describe('the start of a device', () => {
   it('is over when every executor has loaded, run its proof and become ready', async () => {
@@ -151,7 +151,7 @@ describe('a run that failed', () => {
     await start(device);
     const proofs = () => device.fake.batches.filter(isProof).length;
     const before = proofs();
-    await settle(take(device).run(batchOf(1)));
+    await settle(run(device, batchOf(1)));
     await device.clock.advance(0);
     expect(proofs()).toBe(before + 1);
     expect(device.manager.idleCount()).toBe(1);

@@ -1,7 +1,22 @@
 import { describe, expect, it } from 'vitest';
 import { memoryMarks, residentBytesOf, watchMemory } from '../../../src/device/memory.ts';
 import { createFakeClock } from '../../support/fake-clock.ts';
-import { batchOf, createDevice, isProof, kindOf, limits, settle, start, take } from './device.ts';
+import {
+  batchOf,
+  createBusy,
+  createDevice,
+  give,
+  isProof,
+  kindOf,
+  limits,
+  plainWish,
+  queued,
+  run,
+  settle,
+  start,
+  take,
+  urgent,
+} from './device.ts';
 
 const provedBytes = 100 * 1_048_576;
 const { recycleBytes, endBytes } = memoryMarks(provedBytes, 0);
@@ -27,7 +42,7 @@ describe('an executor whose memory has grown above its mark', () => {
     await start(device);
     await device.clock.advance(limits.stableAfterMs);
     grow(recycleBytes + 1);
-    const outcome = await settle(take(device).run(batchOf(1)));
+    const outcome = await settle(run(device, batchOf(1)));
     expect(kindOf(outcome)).toBe('result');
     await device.clock.advance(0);
     expect(device.deaths).toEqual([{ reason: expect.stringContaining('its memory grew to'), restartInMs: 0 }]);
@@ -40,7 +55,7 @@ describe('an executor whose memory has grown above its mark', () => {
     await start(device);
     grow(recycleBytes + 1);
     for (let life = 0; life < 3; life += 1) {
-      await take(device).run(batchOf(1));
+      await run(device, batchOf(1));
       await device.clock.advance(limits.restartMaxMs);
     }
     expect(device.deaths.map(({ restartInMs }) => restartInMs)).toEqual([100, 200, 400]);
@@ -50,9 +65,26 @@ describe('an executor whose memory has grown above its mark', () => {
     const { device, grow } = grown(1);
     await start(device);
     grow(recycleBytes);
-    await take(device).run(batchOf(1));
+    await run(device, batchOf(1));
     await device.clock.advance(0);
     expect(device.fake.channels).toHaveLength(1);
+  });
+
+  it('answers all that it was given before it ends, however long that takes', async () => {
+    let bytes = provedBytes;
+    const { device, held } = await createBusy({ residentBytes: (batch) => (isProof(batch) ? provedBytes : bytes) });
+    await device.clock.advance(limits.stableAfterMs);
+    bytes = recycleBytes + 1;
+    const both = [give(device, 1, plainWish), give(device, 2, queued)];
+    await held.end(device);
+    expect([device.manager.offer(queued), device.manager.offer(urgent)]).toEqual([null, null]);
+    await device.clock.advance(limits.stopTimeoutMs + 1);
+    expect(device.deaths).toEqual([]);
+    await held.end(device);
+    expect(both.map(({ kind }) => kind())).toEqual(['result', 'result']);
+    expect(device.deaths).toEqual([{ reason: expect.stringContaining('its memory grew to'), restartInMs: 0 }]);
+    await device.clock.advance(0);
+    expect(device.manager.idleCount()).toBe(1);
   });
 
   it('waits until another one is ready, so that somebody always serves', async () => {
@@ -61,11 +93,11 @@ describe('an executor whose memory has grown above its mark', () => {
     await device.clock.advance(limits.stableAfterMs);
     grow(recycleBytes + 1);
     const [first, second] = [take(device), take(device)];
-    await Promise.all([first.run(batchOf(1)), second.run(batchOf(1))]);
+    await Promise.all([first.run(batchOf(1), 1).result, second.run(batchOf(1), 1).result]);
     expect(device.manager.activeCount()).toBe(1);
     await device.clock.advance(0);
     expect(device.manager.activeCount()).toBe(2);
-    await Promise.all([take(device).run(batchOf(1)), take(device).run(batchOf(1))]);
+    await Promise.all([run(device, batchOf(1)), run(device, batchOf(1))]);
     expect(device.manager.activeCount()).toBe(1);
   });
 
@@ -80,12 +112,12 @@ describe('an executor whose memory has grown above its mark', () => {
       },
     );
     await start(device);
-    const run = settle(take(device).run(batchOf(1)));
+    const held = settle(run(device, batchOf(1)));
     resident = endBytes + 1;
     await device.clock.advance(999);
     expect(device.deaths).toHaveLength(0);
     await device.clock.advance(1);
-    expect(kindOf(await run)).toBe('executorGone');
+    expect(kindOf(await held)).toBe('executorGone');
     expect(device.deaths[0]?.reason).toContain('its memory grew to');
   });
 });

@@ -14,6 +14,7 @@ async function tryWith(script: FakeScript) {
     clock,
     limits,
     models: [],
+    timedHeads: () => [],
     threads: 1,
     provider: webgpu,
     proofRuns: [{ batch: proofBatch, judge: (rows) => (rows[0]?.values[0] === 99 ? null : 'it is too far off') }],

@@ -50,6 +50,14 @@ describe('the feeds of a run', () => {
     });
   });
 
+  it('attend to a padding token that is part of the text: the mask is made from lengths, never from ids', () => {
+    const padded: RunItem = { ids: Int32Array.of(2, 0, 0, 3, 0), typeIds: null, keptRows: null };
+    expect(feed([padded, short], 2, 6, 0)['attention_mask']).toEqual([
+      [1, 1, 1, 1, 1, 0],
+      [1, 1, 1, 0, 0, 0],
+    ]);
+  });
+
   it('count positions behind the padding id, which keeps its own number', () => {
     const { input_ids: ids, position_ids: positions } = feed([short, long], 2, 5, 1);
     expect(positions).toEqual([

@@ -7,7 +7,7 @@ import { prepareModels } from '../../../src/model/prepare.ts';
 import { readModelFolder } from '../../../src/model/read-folder.ts';
 import { goldenFolder } from '../model/golden-models.ts';
 import { maxDifference } from '../kernels/run-onnx.ts';
-import { batchOf, cacheDir, embeddedSparse, removeCache, textOf } from './real-device.ts';
+import { batchOf, cacheDir, embeddedSparse, removeCache, textOf, wholeRows } from './real-device.ts';
 
 const gpu = { kind: 'cuda', hasFloat16: true, arch: 'x64' } as const;
 let loads: readonly ModelLoad[];
@@ -52,7 +52,7 @@ describe('the heaviest terms of a device', () => {
     expect(loads[1]?.sparse?.topTerms).toBe(1024);
     const items = [textOf(3, 1), textOf(400, 2)];
     const batch = batchOf('sparse', items);
-    const { rows } = await plain.runBatch(batch);
+    const rows = wholeRows(await plain.runBatch(batch));
     const [few = 0, many = 0] = rows.map(({ values }) => values.length);
     expect(few).toBeLessThan(1024);
     expect(many).toBeGreaterThan(1024);
@@ -102,14 +102,34 @@ describe('the passes of a batch through a real graph', () => {
     const alone = await openModel({ ...load, runPolicy: { kind: 'alone', fixedBatch: null, fixedTokens: null } });
     const model = await openModel({ ...load, runPolicy });
     const batch = { modelId: load.modelId, head: 'dense', items, queryRows: null } as const;
-    const { rows } = await model.runBatch(batch);
+    const rows = wholeRows(await model.runBatch(batch));
     expect(model.sizes()).toEqual(expected);
-    const reference = (await alone.runBatch(batch)).rows;
+    const reference = wholeRows(await alone.runBatch(batch));
     expect(rows).toHaveLength(items.length);
     for (const [index, row] of rows.entries()) {
       expect(maxDifference(numbers(row), numbers(reference[index]))).toBeLessThan(1e-5);
     }
     expect(new Set(rows.map((row) => row.values[0])).size).toBe(items.length);
+  });
+
+  it('are left out where all of their texts were skipped, and only then', async () => {
+    const load = loads[2];
+    if (load === undefined) throw new Error('the model was not prepared');
+    const model = await openModel({ ...load, runPolicy: { kind: 'padded', fixedBatch: 4, fixedTokens: null } });
+    const batch = { modelId: load.modelId, head: 'dense', items, queryRows: null } as const;
+    const whole = await model.runBatch(batch);
+    expect(whole.paddedTokens).toBe(4 * 20 + 4 * 4);
+    // The last two have a pass of their own; the first shares one with the longest.
+    const part = await model.runBatch(batch, new Set([0, 4, 5]));
+    expect(part.paddedTokens).toBe(4 * 20);
+    expect(part.rows).toEqual([...whole.rows.slice(0, 4), null, null]);
+    const nothing = await model.runBatch(batch, new Set(items.keys()));
+    expect(nothing).toEqual({ rows: Array<null>(6).fill(null), computeMs: 0, paddedTokens: 0 });
+    expect(model.sizes()).toEqual([
+      [4, 20],
+      [4, 4],
+      [4, 20],
+    ]);
   });
 
   it('fail as a whole where one of them fails', async () => {

@@ -82,11 +82,11 @@ describe('the runs of a batch', () => {
     ]);
   });
 
-  it('are not padded to more than twice their length on a device where padding is cheap, unless all are short', () => {
-    const runs = planRuns([300, 190, 180, 60, 5], 'dense', facts('padded'), device);
+  it('are padded on such a device only where that costs less than another run', () => {
+    const runs = planRuns([400, 250, 240, 60, 5], 'dense', facts('padded'), device);
     expect(runs).toEqual([
-      { positions: [0], texts: 1, tokens: 384 },
-      { positions: [1, 2], texts: 2, tokens: 192 },
+      { positions: [0], texts: 1, tokens: 400 },
+      { positions: [1, 2], texts: 2, tokens: 256 },
       { positions: [3, 4], texts: 2, tokens: 64 },
     ]);
   });

@@ -40,9 +40,11 @@ describe('the start of the real executor', { timeout: processTestTimeoutMs }, ()
         .map((entry) => entry.split('=')[0] ?? '');
       const inheritedByFork = /^(NODE_CHANNEL_.*|NODE_V8_COVERAGE|)$/;
       expect(names.filter((name) => !inheritedByFork.test(name)).sort()).toEqual([
+        'GLIBC_TUNABLES',
         'LANG',
         'MALLOC_ARENA_MAX',
         'MALLOC_MMAP_THRESHOLD_',
+        'MALLOC_TOP_PAD_',
         'MALLOC_TRIM_THRESHOLD_',
       ]);
     },

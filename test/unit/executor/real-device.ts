@@ -12,6 +12,7 @@ import { createDeviceManager } from '../../../src/device/manager.ts';
 import type { DeviceManager } from '../../../src/device/manager.ts';
 import { residentBytesOf } from '../../../src/device/memory.ts';
 import type { RunResult } from '../../../src/device/pool.ts';
+import { everyHead } from '../../../src/device/warm-up.ts';
 import type { Head, ModelLoad, RunBatch, RunItem, RunRow } from '../../../src/executor/protocol.ts';
 import type { ModelManifest } from '../../../src/model/manifest.ts';
 import { prepareModels } from '../../../src/model/prepare.ts';
@@ -81,6 +82,7 @@ export async function startDevice(
     channel.onExit((reason) => exits.push(reason));
     return channel;
   };
+  const models = options.loads ?? (await embeddedLoads());
   const manager = createDeviceManager({
     deviceId: 'cpu:0',
     deviceName: 'A CPU',
@@ -91,8 +93,11 @@ export async function startDevice(
     provider: { name: 'cpu', deviceIndex: 0 },
     batchLimits: { maxBatchTokens: 256, maxBatchItems: 16 },
     residentBytesOf,
+    costOf: () => null,
+    timedHeads: () => everyHead(models),
+    onTimings: () => undefined,
     launch,
-    models: options.loads ?? (await embeddedLoads()),
+    models,
     proofRuns: [],
     clock: systemClock,
     random: Math.random,
@@ -118,13 +123,20 @@ export const batchOf = (head: Head, items: readonly RunItem[]): RunBatch => ({
 });
 
 export function run({ manager }: Device, batch: RunBatch): Promise<RunResult> {
-  const executor = manager.take();
-  if (executor === null) throw new Error('no executor is ready');
-  return executor.run(batch);
+  const offer = manager.offer({ isUrgent: false, mayQueue: false });
+  if (offer === null) throw new Error('no executor is ready');
+  return offer.take().run(batch, 1).result;
 }
 
+/** The rows of a run of which nothing was skipped. */
+export const wholeRows = ({ rows }: Pick<RunResult, 'rows'>): RunRow[] =>
+  rows.map((row) => {
+    if (row === null) throw new Error('a row is missing');
+    return row;
+  });
+
 export async function rowOf(from: Device, head: Head, item: RunItem): Promise<RunRow> {
-  const [row] = (await run(from, batchOf(head, [item]))).rows;
+  const [row] = wholeRows(await run(from, batchOf(head, [item])));
   if (row === undefined) throw new Error('no row');
   return row;
 }

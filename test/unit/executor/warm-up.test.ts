@@ -108,6 +108,21 @@ describe('a warm-up', () => {
     );
   });
 
+  it.each([2_048, 32_768])(
+    'never runs the longest text of %i tokens where that would take too long',
+    async (maxTokens) => {
+      const spent: number[] = [];
+      const run = vi.fn(({ items }: RunBatch) => {
+        const tokens = items.reduce((sum, { ids }) => sum + ids.length ** 2, 0);
+        spent.push(5 + tokens / 100);
+        return Promise.resolve({ rows: [], computeMs: 5 + tokens / 100 });
+      });
+      await warmUp([model(maxTokens)], limits, run);
+      expect(Math.max(...run.mock.calls.map(([batch]) => batch.items[0]?.ids.length ?? 0))).toBeLessThan(maxTokens);
+      expect(Math.max(...spent)).toBeLessThan(5_000);
+    },
+  );
+
   it('runs only ids that the model knows, and a head of its own graph', async () => {
     const run = deviceOf(0.01);
     await warmUp([model(128, {}, { vocabularySize: 3, heads: ['maxSim', 'rows'] })], limits, run);
@@ -115,6 +130,18 @@ describe('a warm-up', () => {
       expect(batch.head).toBe('rows');
       expect(batch.items.every(({ ids }) => ids.every((id) => id >= 0 && id < 3))).toBe(true);
     }
+  });
+
+  it('says how much of its time is left', async () => {
+    const leftMs = await warmUp([model(64)], limits, deviceOf(0.01));
+    expect(leftMs).toBeGreaterThan(0);
+    expect(leftMs).toBeLessThanOrEqual(15_000);
+  });
+
+  it('runs one text of a model whose texts run alone, however many rows its graph is fixed to', async () => {
+    const run = deviceOf(0.01);
+    await warmUp([model(64, { kind: 'alone', fixedBatch: 4 })], limits, run);
+    expect(run.mock.calls.every(([batch]) => batch.items.length === 1)).toBe(true);
   });
 
   it('fails where a run fails', async () => {

@@ -2,6 +2,7 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Conversation, LoadAnswer } from '../../../src/device/conversation.ts';
+import { everyHead } from '../../../src/device/warm-up.ts';
 import type { Head, ModelLoad, ProviderChoice, RunBatch, RunItem, RunRow } from '../../../src/executor/protocol.ts';
 import { convertFile } from '../../../src/model/convert/converted-file.ts';
 import { encodeHeads } from '../../../src/model/heads.ts';
@@ -12,7 +13,7 @@ import { softwareAdapter, webgpuRequirement, webgpuTolerance } from '../../suppo
 import { maxDifference } from '../kernels/run-onnx.ts';
 import { decodeFloats } from '../model/golden-models.ts';
 import { endExecutors, openExecutor } from './open-executor.ts';
-import { cacheDir, removeCache } from './real-device.ts';
+import { cacheDir, removeCache, wholeRows } from './real-device.ts';
 
 const webgpu = webgpuRequirement();
 const onWebgpu: ProviderChoice = { name: 'webgpu', deviceIndex: 0 };
@@ -50,9 +51,9 @@ beforeAll(async () => {
   loads = await prepareModels(manifests, cacheDir, { kind: 'webgpu', hasFloat16: false, arch: process.arch });
   const served = [...[...names, fusedName].map(loadOf), await loadWithTopTerms()];
   reference = openExecutor();
-  await reference.load(served, 1, onCpu);
+  await reference.load(served, 1, onCpu, everyHead(served));
   device = openExecutor(softwareAdapter);
-  loaded = await device.load(served, 1, onWebgpu);
+  loaded = await device.load(served, 1, onWebgpu, []);
 }, 120_000);
 afterAll(async () => {
   await endExecutors();
@@ -73,8 +74,8 @@ function loadOf(modelId: string): ModelLoad {
 
 /** The rows on WebGPU, after they were found to be those of the CPU. */
 async function rowsOf(batch: RunBatch): Promise<readonly RunRow[]> {
-  const { rows } = await device.run(batch);
-  expectSameRows(rows, (await reference.run(batch)).rows);
+  const rows = wholeRows(await device.run(batch).answer);
+  expectSameRows(rows, wholeRows(await reference.run(batch).answer));
   return rows;
 }
 
@@ -115,9 +116,9 @@ describe.skipIf(webgpu.skip)(webgpu.title('an executor on WebGPU'), { timeout: 1
 
   it('gives the same terms where only the heaviest are copied, and all where a text has more', async () => {
     const { items } = modelOf('bert-splade-fp32');
-    const full = await reference.run(batchOf('bert-splade-fp32', 'sparse', items));
-    const { rows } = await device.run(batchOf(topName, 'sparse', items));
-    expectSameRows(rows, full.rows);
+    const full = await reference.run(batchOf('bert-splade-fp32', 'sparse', items)).answer;
+    const rows = wholeRows(await device.run(batchOf(topName, 'sparse', items)).answer);
+    expectSameRows(rows, wholeRows(full));
     const counts = rows.map(({ values }) => values.length);
     expect(Math.min(...counts)).toBeLessThan(topTerms);
     expect(Math.max(...counts)).toBeGreaterThan(topTerms);
@@ -170,10 +171,12 @@ describe.skipIf(webgpu.skip)(webgpu.title('an executor on WebGPU'), { timeout: 1
 
   it('refuses an id that is none before the device sees it, says its memory, and goes on', async () => {
     const bad: RunItem = { ids: Int32Array.of(2, 100_000), typeIds: null, keptRows: null };
-    await expect(device.run(batchOf('bert-dense-fp32', 'dense', [bad]))).rejects.toMatchObject({ kind: 'runFailed' });
+    await expect(device.run(batchOf('bert-dense-fp32', 'dense', [bad])).answer).rejects.toMatchObject({
+      kind: 'runFailed',
+    });
     const { rows, residentBytes } = await device.run(
       batchOf('bert-dense-fp32', 'dense', modelOf('bert-dense-fp32').items),
-    );
+    ).answer;
     expect(rows).toHaveLength(modelOf('bert-dense-fp32').items.length);
     expect(residentBytes).toBeGreaterThan(50_000_000);
   });
@@ -192,7 +195,7 @@ describe.skipIf(webgpu.skip)(webgpu.title('an executor that cannot run on WebGPU
     ],
   ])('%s says so and lives on', async (_name, environment, modelId, provider, reason) => {
     const executor = openExecutor(environment);
-    await expect(executor.load([loadOf(modelId)], 1, provider)).rejects.toThrow(reason);
-    expect((await executor.load([loadOf(modelId)], 1, onCpu)).executionProvider).toBe('cpu');
+    await expect(executor.load([loadOf(modelId)], 1, provider, [])).rejects.toThrow(reason);
+    expect((await executor.load([loadOf(modelId)], 1, onCpu, [])).executionProvider).toBe('cpu');
   });
 });

@@ -3,7 +3,6 @@ import { describe, expect, it } from 'vitest';
 import { ServiceError } from '../../../src/errors.ts';
 import {
   checkAdmission,
-  DrainEstimate,
   maxRetryAfterMs,
   minRetryAfterMs,
   type AdmissionView,
@@ -90,6 +89,11 @@ describe('admission', () => {
     );
   });
 
+  it('advises the very time that the queue should take, where that is within its bounds', () => {
+    const error = refusal(view({ items: 10, tokens: 10 }, { predictedDrainMs: 1234.4 }), { items: 1, tokens: 1 });
+    expect(error?.data.retryAfterMs).toBe(1234);
+  });
+
   it('says which limit was passed, and by how much', () => {
     expect(refusal(view({ items: 10, tokens: 10 }), { items: 5, tokens: 1 })?.data).toMatchObject({
       limit: 10,
@@ -99,22 +103,5 @@ describe('admission', () => {
       limit: 100,
       received: 101,
     });
-  });
-});
-
-describe('the drain estimate', () => {
-  it('approaches the measured speed and shares the work between executors', () => {
-    const estimate = new DrainEstimate();
-    for (let run = 0; run < 200; run += 1) estimate.observe(400, 10);
-    expect(estimate.drainMs(4000, 1)).toBeCloseTo(100, 3);
-    expect(estimate.drainMs(4000, 4)).toBeCloseTo(25, 3);
-    expect(estimate.drainMs(4000, 0)).toBeCloseTo(100, 3);
-  });
-
-  it('ignores runs that took no measurable time', () => {
-    const estimate = new DrainEstimate();
-    const before = estimate.drainMs(1000, 1);
-    estimate.observe(100, 0);
-    expect(estimate.drainMs(1000, 1)).toBe(before);
   });
 });

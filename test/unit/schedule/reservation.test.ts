@@ -1,7 +1,9 @@
+import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { Job } from '../../../src/schedule/call.ts';
 import { itemOf } from './fake-pool.ts';
 import { createRig, idle } from './rig.ts';
+import { shapeOf } from './shapes.ts';
 
 const overloaded = expect.objectContaining({ errorName: 'overloaded' });
 const job = (count: number): Job => ({
@@ -38,7 +40,7 @@ describe('a reservation', () => {
     const admission = scheduler.admit('m', { items: 3, tokens: 30 }, 1000);
     void admission.run(job(3));
     await pool.settle();
-    expect(scheduler.gauges).toEqual({ queuedItems: 3, queuedTokens: 3, runningItems: 0 });
+    expect(scheduler.gauges).toEqual({ ...idle, queuedItems: 3, queuedTokens: 3, queuedMs: 3 });
     expect(() => scheduler.admit('m', { items: 3, tokens: 3 }, 1000)).toThrow(overloaded);
     expect(() => scheduler.admit('m', { items: 2, tokens: 2 }, 1000)).not.toThrow();
     admission.release();
@@ -60,14 +62,14 @@ describe('a reservation', () => {
     const { scheduler, pool } = createRig({ executors: 1 });
     const other = scheduler.admit('m', { items: 1, tokens: 7 }, 1000);
     const admission = scheduler.admit('m', { items: 1, tokens: 1 }, 1000);
-    const drainOfBoth = scheduler.predictedDrainMs();
+    expect(scheduler.predictedDrainMs()).toBe(7 + 1);
     const running = admission.run({ ...job(1), items: [itemOf(1, 50)] });
     await pool.settle();
-    expect(scheduler.predictedDrainMs()).toBeCloseTo((drainOfBoth * 7) / 8, 9);
+    expect(scheduler.predictedDrainMs()).toBe(7 + 50);
     await pool.pending[0]?.succeed();
     await running;
     admission.release();
-    expect(scheduler.predictedDrainMs()).toBeGreaterThan(0);
+    expect(scheduler.predictedDrainMs()).toBe(7);
     other.release();
     expect(scheduler.predictedDrainMs()).toBe(0);
   });
@@ -78,5 +80,62 @@ describe('a reservation', () => {
     for (const items of [1, 1, 2]) {
       expect(() => scheduler.admit('m', { items, tokens: items }, 1000)).toThrow(overloaded);
     }
+  });
+});
+
+describe('the predicted drain', () => {
+  it('is the expected time of all that is reserved, waits or runs, shared by the executors', async () => {
+    const { scheduler, pool, start } = createRig({ executors: 2, maxBatchItems: 1 });
+    const reservation = scheduler.admit('m', { items: 2, tokens: 20 }, 1000);
+    expect(scheduler.predictedDrainMs()).toBe(20 / 2);
+    start([itemOf(1, 4), itemOf(2, 6), itemOf(3, 10)]);
+    await pool.settle();
+    expect(scheduler.gauges).toMatchObject({ queuedMs: 10, runningMs: 10 });
+    expect(scheduler.predictedDrainMs()).toBe((20 + 20) / 2);
+    await pool.pending[0]?.succeed();
+    expect(scheduler.predictedDrainMs()).toBe((20 + 16) / 2);
+    reservation.release();
+    expect(scheduler.predictedDrainMs()).toBe(16 / 2);
+    while (pool.pending[0] !== undefined) await pool.pending[0].succeed();
+    expect(scheduler.predictedDrainMs()).toBe(0);
+  });
+
+  it('is what a refused caller is told to wait', async () => {
+    const { scheduler, pool, start } = createRig({ executors: 2, maxBatchItems: 1, maxQueuedItems: 2 });
+    start([itemOf(1, 400), itemOf(2, 400), itemOf(3, 400), itemOf(4, 400)]);
+    await pool.settle();
+    expect(() => scheduler.admit('m', { items: 1, tokens: 1 }, 60_000)).toThrow(
+      expect.objectContaining({ errorName: 'overloaded', data: expect.objectContaining({ retryAfterMs: 800 }) }),
+    );
+  });
+
+  it('refuses at once what could not begin before its deadline', async () => {
+    const { scheduler, pool, start } = createRig({ maxBatchItems: 1 });
+    start([itemOf(1, 500), itemOf(2, 500)]);
+    await pool.settle();
+    expect(() => scheduler.admit('m', { items: 1, tokens: 1 }, 999)).toThrow(overloaded);
+    expect(() => scheduler.admit('m', { items: 1, tokens: 1 }, 1000)).not.toThrow();
+  });
+
+  it('of reservations returns to exactly zero, in whatever order and parts they are given back', () => {
+    const anyReservation = fc.record({
+      items: fc.integer({ min: 0, max: 9 }),
+      tokens: fc.integer({ min: 0, max: 99 }),
+      order: fc.nat(),
+    });
+    fc.assert(
+      fc.property(fc.array(anyReservation, { maxLength: 12 }), (wanted) => {
+        const limits = { maxBatchItems: 4, maxBatchTokens: 64 };
+        const cost = { fixedMs: 0.1, tokenMs: 0.7, squaredTokenMs: 0.003 };
+        const { scheduler } = createRig({ executors: 3, shape: shapeOf({ kind: 'alone', limits, cost }) });
+        const held = wanted.map(({ order, ...load }) => ({ order, ...scheduler.admit('m', load, 1e9) }));
+        held.sort((left, right) => left.order - right.order);
+        for (const { release } of held) {
+          release();
+          expect(scheduler.predictedDrainMs()).toBeGreaterThanOrEqual(0);
+        }
+        expect(scheduler.predictedDrainMs()).toBe(0);
+      }),
+    );
   });
 });

@@ -1,4 +1,5 @@
 /** Owns a scheduler over a fake pool, with everything it tells recorded. */
+import type { BatchShape } from '../../../src/device/batch-shape.ts';
 import { ServiceError } from '../../../src/errors.ts';
 import type { RunBatch, RunItem, RunRow } from '../../../src/executor/protocol.ts';
 import type { Job, JobOutcome } from '../../../src/schedule/call.ts';
@@ -46,16 +47,20 @@ export function createRig(
     maxBatchItems?: number;
     maxBatchTokens?: number;
     answer?: (batch: RunBatch) => readonly RunRow[];
+    /** How items are run; each alone, at a millisecond a token, where left out. */
+    shape?: BatchShape;
     /** When the loop looks at what has arrived; at once where left out. */
     soon?: (callback: () => void) => void;
   } = {},
 ): Rig {
   const clock = createFakeClock();
-  const pool = createFakePool(
-    options.executors ?? 1,
-    { maxBatchItems: options.maxBatchItems ?? 4, maxBatchTokens: options.maxBatchTokens ?? 64 },
-    options.answer,
-  );
+  const { executors, answer, shape, maxBatchItems = 4, maxBatchTokens = 64 } = options;
+  const pool = createFakePool({
+    limits: { maxBatchItems, maxBatchTokens },
+    ...(executors === undefined ? {} : { executors }),
+    ...(answer === undefined ? {} : { answer }),
+    ...(shape === undefined ? {} : { shape }),
+  });
   const told: Told = { runs: [], lostRuns: [], badResults: [] };
   const scheduler = createScheduler({
     pool,
@@ -126,4 +131,4 @@ export function firstValues(call: StartedCall): (number | undefined)[] {
 }
 
 /** Nothing queued, nothing running. */
-export const idle = { queuedItems: 0, queuedTokens: 0, runningItems: 0 };
+export const idle = { queuedItems: 0, queuedTokens: 0, queuedMs: 0, runningItems: 0, runningMs: 0 };

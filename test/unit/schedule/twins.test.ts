@@ -1,15 +1,15 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { Head, RunBatch, RunRow } from '../../../src/executor/protocol.ts';
-import { fingerprint, maxTwinsPerItem } from '../../../src/schedule/twins.ts';
+import { fingerprint, maxSharedHeads } from '../../../src/schedule/twins.ts';
 import { itemOf, rowOf } from './fake-pool.ts';
-import { createRig, type Rig } from './rig.ts';
+import { createRig, idle, type Rig } from './rig.ts';
 
 const keyOf = (head: Head, modelId = 'a') => ({ key: { modelId, head, queryRows: null } });
 
-/** Holds the one executor with a text of another model, so that everything else waits. */
+/** Holds the one executor with a text of another model; all that is started in one turn arrives together. */
 function busyRig(): Rig {
-  const rig = createRig();
+  const rig = createRig({ soon: setImmediate });
   rig.start([itemOf(99)], keyOf('dense', 'other'));
   return rig;
 }
@@ -22,6 +22,7 @@ const answer = (batch: RunBatch): RunRow[] =>
   });
 
 async function finishAll({ pool }: Rig): Promise<void> {
+  await pool.settle();
   while (pool.pending[0] !== undefined) await pool.pending[0].succeed(answer(pool.pending[0].batch));
 }
 
@@ -62,6 +63,7 @@ describe('waiting items of one text and other heads', () => {
   it('share the time of their run', async () => {
     const rig = busyRig();
     const calls = [rig.start([itemOf(2)], keyOf('dense')), rig.start([itemOf(2)], keyOf('rows'))];
+    await rig.pool.settle();
     await rig.pool.pending[0]?.succeed();
     await rig.pool.pending[0]?.succeed(answer(rig.pool.pending[0].batch), 8);
     const times = calls
@@ -91,12 +93,11 @@ describe('waiting items of one text and other heads', () => {
   it('are no more than the bound for one text', async () => {
     const rig = busyRig();
     const lead = rig.start([itemOf(2)], keyOf('dense'));
-    const others = Array.from({ length: maxTwinsPerItem + 2 }, () => rig.start([itemOf(2)], keyOf('rows')));
+    const others = Array.from({ length: maxSharedHeads + 2 }, () => rig.start([itemOf(2)], keyOf('rows')));
     await finishAll(rig);
     expect(rig.pool.batches.flatMap(({ items }) => items.map((item) => item.sharedHeads?.length ?? 0))).toEqual([
       0,
-      maxTwinsPerItem,
-      0,
+      maxSharedHeads,
       0,
     ]);
     expect([lead, ...others].every((call) => call.settled()?.status === 'fulfilled')).toBe(true);
@@ -107,6 +108,7 @@ describe('waiting items of one text and other heads', () => {
     const dense = rig.start([itemOf(2)], keyOf('dense'));
     const rows = rig.start([itemOf(2)], keyOf('rows'));
     const left = rig.start([itemOf(2)], keyOf('sparse'));
+    await rig.pool.settle();
     await rig.pool.pending[0]?.succeed();
     left.abort();
     await rig.pool.pending[0]?.fail('runFailed');
@@ -116,7 +118,7 @@ describe('waiting items of one text and other heads', () => {
       ['dense', undefined],
     ]);
     expect([dense, rows, left].map((call) => call.settled()?.status)).toEqual(['fulfilled', 'fulfilled', 'rejected']);
-    expect(rig.scheduler.gauges).toEqual({ queuedItems: 0, queuedTokens: 0, runningItems: 0 });
+    expect(rig.scheduler.gauges).toEqual(idle);
   });
 });
 
@@ -143,6 +145,7 @@ describe('with any mix of heads, texts and calls', () => {
             keyOf(head),
           ),
         );
+        await rig.pool.settle();
         while (rig.pool.pending[0] !== undefined) {
           const { batch } = rig.pool.pending[0];
           const rowFor = (item: (typeof batch.items)[number], head: Head) => ({
