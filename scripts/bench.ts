@@ -5,8 +5,8 @@ import { cpuName, usableCores } from '../src/device/cpu.ts';
 import { measureMemory } from './bench/memory.ts';
 import { profileServer } from './bench/profile.ts';
 import { runBareRound, runServedRound, type BareRound, type ServedRound } from './bench/rounds.ts';
-import { median } from './bench/statistics.ts';
-import { formatTable } from './bench/table.ts';
+import { median } from '../src/bench/statistics.ts';
+import { formatTable } from '../src/bench/table.ts';
 import { prepareWorkload } from './bench/workload.ts';
 
 const maxRounds = 20;

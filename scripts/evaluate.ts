@@ -2,7 +2,7 @@
 import { parseArgs } from 'node:util';
 import { readDocuments, readJudgements, readQueries } from '../test/support/corpus.ts';
 import { startServed, type Served } from '../test/support/served.ts';
-import { formatTable } from './bench/table.ts';
+import { formatTable } from '../src/bench/table.ts';
 import { gradesOf, meanNdcg } from './evaluate/ndcg.ts';
 import { denseScores, multiScores, sparseScores, type Scores } from './evaluate/scores.ts';
 

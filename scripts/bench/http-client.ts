@@ -1,9 +1,11 @@
-/** Owns a client that costs as little as possible: kept connections, answers checked and dropped. */
-import { Agent, request } from 'node:http';
-import { performance } from 'node:perf_hooks';
+/** Owns a client for RCP that costs as little as possible: answers checked and dropped. */
+import { runCallers } from '../../src/bench/callers.ts';
+import { createHttpClient } from '../../src/bench/http-client.ts';
 
 /** Longest time for one answer. @unit ms */
 const answerTimeoutMs = 600_000;
+/** Length of the start of an answer, in which it says whether it is a result. @unit bytes */
+const startBytes = 256;
 
 /** A client of one server. */
 export interface BenchClient {
@@ -18,44 +20,23 @@ export interface BenchClient {
 
 /** A client with up to `connections` connections. */
 export function createClient(baseUrl: string, connections: number): BenchClient {
-  const agent = new Agent({ keepAlive: true, maxSockets: connections, noDelay: true });
-  const { hostname, port } = new URL(baseUrl);
+  const client = createHttpClient(baseUrl, { maxConnections: connections, timeoutMs: answerTimeoutMs });
   return {
-    call: (method, params) =>
-      new Promise((resolve, reject) => {
-        const body = Buffer.from(JSON.stringify({ jsonrpc: '2.0', id: 1, method, params }));
-        const headers = { 'content-type': 'application/json', 'content-length': body.length };
-        const startMs = performance.now();
-        const sent = request({ agent, hostname, port, method: 'POST', path: `/rcp/${method}`, headers }, (response) => {
-          const parts: Buffer[] = [];
-          response.on('data', (part: Buffer) => parts.push(part));
-          response.on('error', reject);
-          response.on('end', () => {
-            const elapsedMs = performance.now() - startMs;
-            const start = parts[0]?.toString('latin1', 0, 256) ?? '';
-            if (response.statusCode === 200 && start.includes('"result":')) resolve(elapsedMs);
-            else reject(new Error(`${method} was answered with ${response.statusCode ?? 0} ${start}`));
-          });
-        });
-        sent.setTimeout(answerTimeoutMs, () => sent.destroy(new Error(`${method} got no answer in time`)));
-        sent.on('error', reject);
-        sent.end(body);
-      }),
+    async call(method, params) {
+      const frame = JSON.stringify({ jsonrpc: '2.0', id: 1, method, params });
+      const { status, body, elapsedMs } = await client.post(`/rcp/${method}`, frame);
+      const start = body.toString('latin1', 0, startBytes);
+      if (status === 200 && start.includes('"result":')) return elapsedMs;
+      throw new Error(`${method} was answered with ${status} ${start}`);
+    },
     close() {
-      agent.destroy();
+      client.close();
     },
   };
 }
 
 /** Runs `work` for every index below `count`, `callers` at a time. */
-export async function forEachOf(
-  count: number,
-  callers: number,
-  work: (index: number) => Promise<unknown>,
-): Promise<void> {
+export function forEachOf(count: number, callers: number, work: (index: number) => Promise<unknown>): Promise<void> {
   let next = 0;
-  const caller = async () => {
-    for (let index = next++; index < count; index = next++) await work(index);
-  };
-  await Promise.all(Array.from({ length: callers }, caller));
+  return runCallers(callers, () => (next < count ? next++ : null), work);
 }

@@ -1,6 +1,7 @@
 /** Owns the memory of a server over its life: after the start, after some requests, after many. */
 import { createClient, forEachOf } from './http-client.ts';
-import { memoryOf, processTree, type ProcessMemory } from './processes.ts';
+import { processTree } from '../../src/bench/processes.ts';
+import { memoryOf, type ProcessMemory } from './process-memory.ts';
 import { callers, startBenchServer } from './rounds.ts';
 import { createRandomRequests, type Workload } from './workload.ts';
 

@@ -6,9 +6,9 @@ import { startServed, type Served } from '../../test/support/served.ts';
 import { startBareLoop } from './bare.ts';
 import { createClient, forEachOf, type BenchClient } from './http-client.ts';
 import { pingDuring } from './ping.ts';
-import { cpuMsOf, processTree } from './processes.ts';
+import { cpuMsOf, processTree } from '../../src/bench/processes.ts';
 import { benchCacheDir, type Workload } from './workload.ts';
-import { median, quantile } from './statistics.ts';
+import { median, quantile } from '../../src/bench/statistics.ts';
 
 /** Callers of the throughput pass and of the load beside pings. */
 export const callers = 16;

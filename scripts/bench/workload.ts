@@ -7,7 +7,7 @@ import { resolveModels } from '../../src/model/registry.ts';
 import { loadTokenizer } from '../../src/tokenize/load.ts';
 import { readDocuments, readQueries } from '../../test/support/corpus.ts';
 import type { Ids } from './bare.ts';
-import { createRandom } from './statistics.ts';
+import { createRandom } from '../../src/bench/statistics.ts';
 
 /** Where the server under test and the bare loop find the same prepared graph. */
 export const benchCacheDir = fileURLToPath(new URL('../../.cache/bench', import.meta.url));

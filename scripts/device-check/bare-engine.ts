@@ -8,7 +8,7 @@ import { usableCores } from '../../src/device/cpu.ts';
 import type { FoundDevice } from '../../src/device/inventory/find.ts';
 import { defaultDeviceLimits } from '../../src/device/limits.ts';
 import { batchLimitsOf, placeExecutors } from '../../src/device/placement.ts';
-import { loadModels, prove } from '../../src/device/warm-up.ts';
+import { everyHead, loadModels, prove } from '../../src/device/warm-up.ts';
 import { abilitiesOf, openGroup, type OpenedGroup } from '../../src/engine/group.ts';
 import type { ModelUse } from '../../src/model/role.ts';
 import type { RunBatch, RunItem } from '../../src/executor/protocol.ts';
@@ -81,7 +81,8 @@ export async function startBareEngine({
         const life = openConversation({ channel, clock: systemClock, limits, onGone: () => undefined });
         lives.push(life);
         const choice = { name: provider, deviceIndex: candidate.index };
-        await loadModels(life, { models: loads, threads, provider: choice, proofRuns });
+        const timedHeads = () => everyHead(loads);
+        await loadModels(life, { models: loads, threads, provider: choice, proofRuns, timedHeads });
         for (const proof of proofRuns) await prove(life, proof);
       }
     }
@@ -97,7 +98,7 @@ export async function startBareEngine({
       await Promise.all(
         lives.map(async (life) => {
           for (let batch = batches.pop(); batch !== undefined; batch = batches.pop()) {
-            await life.run({ modelId, head, items: batch, queryRows: null });
+            await life.run({ modelId, head, items: batch, queryRows: null }).answer;
           }
         }),
       );

@@ -2,7 +2,7 @@
 import type { OpenedGroup } from '../../src/engine/group.ts';
 import type { Served } from '../../test/support/served.ts';
 import { createClient } from '../bench/http-client.ts';
-import { median } from '../bench/statistics.ts';
+import { median } from '../../src/bench/statistics.ts';
 import { startBareEngine, type BareEngine } from './bare-engine.ts';
 import type { TimeBudget } from './budget.ts';
 import type { Lane } from './offer.ts';

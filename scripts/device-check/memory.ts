@@ -3,7 +3,8 @@ import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { readDocuments } from '../../test/support/corpus.ts';
 import { createClient, forEachOf } from '../bench/http-client.ts';
-import { memoryOf, processTree } from '../bench/processes.ts';
+import { processTree } from '../../src/bench/processes.ts';
+import { memoryOf } from '../bench/process-memory.ts';
 import { createRandomRequests } from '../bench/workload.ts';
 import type { TimeBudget } from './budget.ts';
 

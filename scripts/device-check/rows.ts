@@ -1,5 +1,5 @@
 /** Owns the rows of the check: how each is bounded, judged, printed and counted. */
-import { formatTable } from '../bench/table.ts';
+import { formatTable } from '../../src/bench/table.ts';
 import { within, type TimeBudget } from './budget.ts';
 
 /** What a check found. */

@@ -2,6 +2,7 @@
 import { Command, Option } from 'commander';
 import { flagOf } from '../config/names.ts';
 import { describeSettings } from '../config/describe.ts';
+import { addBenchCommand } from './bench.ts';
 import { addDevicesCommand } from './devices.ts';
 import { addInstallCudaCommand } from './install-cuda.ts';
 import { addModelCommands } from './models.ts';
@@ -46,5 +47,6 @@ export function createProgram(version: string): Command {
     program.commands.find((known) => known.name() === 'devices') ??
       program.command('devices').description('say what this machine can run models on'),
   );
+  addBenchCommand(program, version);
   return program;
 }

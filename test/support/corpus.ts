@@ -1,4 +1,4 @@
-/** Owns the texts of the test collection in `test/data`. */
+/** Owns the texts of the bundled collection in `corpus`. */
 import { readFileSync } from 'node:fs';
 
 /** One abstract or one question; ids are positions from 1. */
@@ -7,7 +7,8 @@ export interface CorpusText {
   readonly text: string;
 }
 
-const readData = (name: string): string => readFileSync(new URL(`../data/${name}`, import.meta.url), 'utf8').trimEnd();
+const readData = (name: string): string =>
+  readFileSync(new URL(`../../corpus/${name}`, import.meta.url), 'utf8').trimEnd();
 const readLines = (name: string): CorpusText[] =>
   readData(name)
     .split('\n')

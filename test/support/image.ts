@@ -50,7 +50,8 @@ export function layImageTree(): ImageTree {
   const app = join(base, 'app');
   const cache = join(base, 'cache');
   chmodSync(base, 0o755);
-  for (const path of ['dist', 'models', 'package.json']) cpSync(join(root, path), join(app, path), { recursive: true });
+  for (const path of ['dist', 'models', 'corpus', 'package.json'])
+    cpSync(join(root, path), join(app, path), { recursive: true });
   cpSync(join(root, 'scripts/docker/health.js'), join(app, 'health.js'));
   for (const path of productionPackages()) {
     try {
