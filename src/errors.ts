@@ -29,7 +29,11 @@ export const errorCatalogue = {
   unsupportedOption: entry(-32005, false, 'The value of an option is not one that `info` advertises.'),
   cancelled: entry(-32006, false, 'The call was cancelled.'),
   unavailable: entry(-32010, true, 'No device can serve the call now.'),
-  overloaded: entry(-32011, true, 'The queue is full; try again after `retryAfterMs`.'),
+  overloaded: entry(
+    -32011,
+    true,
+    'The queue is full, or a limit of the key is reached; try again after `retryAfterMs`.',
+  ),
   unauthorized: entry(-32012, false, 'The bearer key is missing or wrong.'),
   tooLarge: entry(-32013, false, 'A body, a line or an answer is over a size limit.'),
   deadlineExceeded: entry(-32014, true, 'The deadline passed before the answer was there.'),

@@ -28,6 +28,10 @@ const isInjected = (name: string, value: string) =>
 /** Variables of this program that are no settings. */
 const otherVariables: ReadonlySet<string> = new Set(['TRIVEC_CONFIG', 'TRIVEC_TEST_REQUIRE']);
 
+/** Where a value stood, as the operator knows it; the stronger place wins. */
+type Origins = Map<string, { readonly name: string; readonly strength: number }>;
+const strengths = { file: 1, variable: 2, flag: 3 } as const;
+
 /** Settings with what is wrong about them; what is wrong has its default. */
 export interface ReadSettings extends LoadedSettings {
   readonly problems: readonly string[];
@@ -48,26 +52,28 @@ export function readSettings(sources: SettingSources): ReadSettings {
   const problems: string[] = [
     ...(sources.unknownArguments ?? []).map((name) => `unknown argument ${name}; see --help`),
   ];
-  const origins = new Map<string, string>();
+  const origins: Origins = new Map();
   const merged = new Map<string, unknown>();
-  const put = (key: string, value: unknown, origin: string) => {
+  const put = (key: string, value: unknown, name: string, strength: number) => {
     merged.set(key, value);
-    origins.set(key, origin);
+    origins.set(key, { name, strength });
   };
-  for (const [key, value] of readFile(sources.configFile, problems)) put(key, value, `key ${key} in the config file`);
+  for (const [key, value] of readFile(sources.configFile, problems)) {
+    put(key, value, `key ${key} in the config file`, strengths.file);
+  }
   const { values, injected } = readEnvironment(sources.environment, problems);
-  for (const [key, value] of values) put(key, value, variableOf(key));
+  for (const [key, value] of values) put(key, value, variableOf(key), strengths.variable);
   for (const [key, value] of Object.entries(sources.flags)) {
-    if (value !== undefined) put(key, value, flagOf(key));
+    if (value !== undefined) put(key, value, flagOf(key), strengths.flag);
   }
   const parsed = settingsSchema.safeParse(Object.fromEntries(merged));
   for (const issue of parsed.error?.issues ?? []) {
     const key = String(issue.path[0] ?? '');
-    problems.push(`${origins.get(key) ?? (key || 'settings')}: ${issue.message}`);
+    problems.push(`${origins.get(key)?.name ?? (key || 'settings')}: ${issue.message}`);
     merged.delete(key);
   }
   const settings = parsed.data ?? settingsSchema.parse(Object.fromEntries(merged));
-  problems.push(...contradictions(settings));
+  problems.push(...contradictions(settings, origins));
   const told = [...new Set(problems)];
   for (const value of Object.values(settings)) Object.freeze(value);
   return { settings: Object.freeze(settings), warnings: warningsOf(settings, injected), problems: told };
@@ -122,8 +128,8 @@ function readEnvironment(
   return { values, injected };
 }
 
-function contradictions(settings: Settings): string[] {
-  const problems: string[] = [];
+function contradictions(settings: Settings, origins: Origins): string[] {
+  const problems = [...transportContradictions(settings, origins), ...keyContradictions(settings)];
   if (settings.maxBufferedBytes < settings.bodyLimitBytes) {
     problems.push('--max-buffered-bytes must not be below --body-limit-bytes: no body of that size would ever fit');
   }
@@ -131,6 +137,36 @@ function contradictions(settings: Settings): string[] {
     problems.push(
       'at least one of --embed-model, --multi-model and --rerank-model must be set: RCP needs embed or rerank',
     );
+  }
+  return problems;
+}
+
+function transportContradictions(settings: Settings, origins: Origins): string[] {
+  const { socket, stdio, tlsCert, tlsKey } = settings;
+  const problems: string[] = [];
+  if ((tlsCert === null) !== (tlsKey === null)) problems.push('--tls-cert and --tls-key need each other');
+  if (stdio && tlsCert !== null) problems.push('--stdio and --tls-cert exclude each other');
+  if (socket === null) return problems;
+  if (stdio) problems.push('--socket and --stdio exclude each other');
+  if (tlsCert !== null) problems.push('--socket and --tls-cert exclude each other: nothing leaves the machine');
+  const strength = origins.get('socket')?.strength ?? 0;
+  for (const key of ['host', 'port']) {
+    // A weaker place, such as the variables of an image, is overruled by the socket.
+    if ((origins.get(key)?.strength ?? -1) >= strength) {
+      problems.push(`--socket and ${flagOf(key)} exclude each other`);
+    }
+  }
+  return problems;
+}
+
+function keyContradictions(settings: Settings): string[] {
+  const { apiKey, apiKeyFile } = settings;
+  const limits = ['keyRequestsPerSecond', 'keyRequestBurst', 'keyQueuedTokens'] as const;
+  const problems: string[] = [];
+  for (const key of limits) {
+    if (settings[key] > 0 && apiKey === null && apiKeyFile === null) {
+      problems.push(`${flagOf(key)} needs --api-key or --api-key-file: nobody has a key`);
+    }
   }
   return problems;
 }
@@ -145,7 +181,8 @@ function warningsOf(settings: Settings, injected: readonly string[]): string[] {
   if (injected.length > 0) {
     warnings.push(`ignored variables that Kubernetes injects for a service: ${[...injected].sort().join(', ')}`);
   }
-  if (!settings.stdio && !isLoopbackHost(settings.host) && settings.apiKey === null) {
+  const hasKey = settings.apiKey !== null || settings.apiKeyFile !== null;
+  if (!settings.stdio && settings.socket === null && !isLoopbackHost(settings.host) && !hasKey) {
     warnings.push(`anyone who reaches ${settings.host} can use this server; set --api-key, or TRIVEC_API_KEY`);
   }
   return warnings;

@@ -2,9 +2,21 @@
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { z } from 'zod';
-import { parseWanted } from '../device/wanted.ts';
 import { environment } from './environment.ts';
 import { isHubOffline } from './hub.ts';
+import {
+  count,
+  devices,
+  fileMode,
+  keys,
+  flag,
+  hostPattern,
+  list,
+  models,
+  originPattern,
+  socketPath,
+  text,
+} from './values.ts';
 
 /** Everything about one setting that is not its value. */
 export interface SettingMeta {
@@ -22,60 +34,6 @@ function setting<T extends z.ZodType>(key: string, schema: T, about: SettingMeta
   return schema;
 }
 
-/** Texts that are numbers count as such; nothing else is turned into one, lest null or true become a port. */
-const count = (min: number, max: number) =>
-  z.preprocess(
-    (value) => (typeof value === 'string' && /^-?\d+(\.\d+)?$/.test(value) ? Number(value) : value),
-    z
-      .number({ error: 'must be a number' })
-      .int('must be a whole number')
-      .min(min, `must be at least ${min}`)
-      .max(max, `must be at most ${max}`),
-  );
-const text = () => z.string({ error: 'must be a text' }).min(1, 'must not be empty');
-const flag = () =>
-  z.preprocess(
-    (value) => (value === 'true' || value === '1' ? true : value === 'false' || value === '0' ? false : value),
-    z.boolean({ error: 'must be true or false' }),
-  );
-/** The parts of a text that holds commas; of each text of a list, since a flag may be repeated. */
-function partsOf(value: unknown): unknown {
-  if (Array.isArray(value)) return value.flatMap(partsOf);
-  return typeof value === 'string' ? value.split(',').map((part) => part.trim()) : value;
-}
-const listError = { error: 'must be a list, or texts separated by commas' };
-const list = (pattern: RegExp, what: string) =>
-  z.preprocess(
-    partsOf,
-    z.array(z.string({ error: 'must be a text' }).regex(pattern, `each must be ${what}`), listError),
-  );
-/** The word for an empty list, which no variable could say otherwise. */
-const noModels = 'none';
-const models = () =>
-  z.preprocess(
-    (value) => {
-      const parts = partsOf(value);
-      return Array.isArray(parts) && parts.length === 1 && parts[0] === noModels ? [] : parts;
-    },
-    z.array(
-      text().refine((name) => name !== noModels, 'none stands alone'),
-      listError,
-    ),
-  );
-
-/** Devices by the grammar of `--device`; whether they exist shows at the start. */
-const devices = () =>
-  z.preprocess(
-    partsOf,
-    z.array(z.string({ error: 'must be a text' }), listError).superRefine((texts, context) => {
-      const parsed = parseWanted(texts);
-      if ('problem' in parsed) context.addIssue({ code: 'custom', message: parsed.problem });
-    }),
-  );
-
-const originPattern = /^https?:\/\/[^\s/?#@,]+$/;
-const hostPattern = /^(\[[\da-fA-F:.]+\]|[\w.-]+)$/;
-
 const mebibyte = 1_048_576;
 const defaultCacheDir = () => join(environment['XDG_CACHE_HOME'] ?? join(homedir(), '.cache'), 'trivec');
 
@@ -88,9 +46,36 @@ export const settingsSchema = z.strictObject({
   stdio: setting('stdio', flag().default(false), {
     description: 'Speak RCP on stdin and stdout instead of HTTP, one JSON text a line.',
   }),
-  apiKey: setting('apiKey', text().nullable().default(null), {
-    description: 'Key that callers must send as `Authorization: Bearer`; none means that nobody is refused.',
+  socket: setting('socket', socketPath().nullable().default(null), {
+    description: 'Path of a Unix socket to listen on instead of host and port; removed at the end.',
+  }),
+  socketMode: setting('socketMode', fileMode().default('600'), {
+    description: 'Who may connect to the Unix socket, as an octal file mode.',
+  }),
+  tlsCert: setting('tlsCert', text().nullable().default(null), {
+    description: 'PEM file with the certificate and its chain: HTTPS instead of HTTP; read again when it changes.',
+  }),
+  tlsKey: setting('tlsKey', text().nullable().default(null), {
+    description: 'PEM file with the private key of the certificate, without a passphrase.',
+  }),
+  apiKey: setting('apiKey', keys().nullable().default(null), {
+    description:
+      'Keys, separated by commas; callers must send one as `Authorization: Bearer`; none means that nobody is refused.',
     isSecret: true,
+  }),
+  apiKeyFile: setting('apiKeyFile', text().nullable().default(null), {
+    description:
+      'File with further keys, one `[name:]key [requestsPerSecond=N] [requestBurst=N] [queuedTokens=N]` a line; read ' +
+      'again when it changes.',
+  }),
+  keyRequestsPerSecond: setting('keyRequestsPerSecond', count(0, 1_000_000).default(0), {
+    description: 'Calls that one key may make in a second, each call of an array counted; 0 is no limit.',
+  }),
+  keyRequestBurst: setting('keyRequestBurst', count(0, 1_000_000).default(0), {
+    description: 'Calls that a key which was silent may make at once; 0 is those of one second.',
+  }),
+  keyQueuedTokens: setting('keyQueuedTokens', count(0, 1_000_000_000).default(0), {
+    description: 'Tokens of one key that may wait for a device or run on it at a time; 0 is no limit.',
   }),
   corsOrigins: setting('corsOrigins', list(originPattern, 'an origin such as https://app.example').default([]), {
     description: 'Origins of web pages that may call the server, separated by commas.',
@@ -170,11 +155,11 @@ export const settingsSchema = z.strictObject({
     description:
       'Memory in bytes above which an executor is replaced between two runs; 0 is twice what its models need, and 512 MiB; never less than what they need, and 128 MiB.',
   }),
-  maxBatchTokens: setting('maxBatchTokens', count(1, 1_048_576).default(256), {
+  maxBatchTokens: setting('maxBatchTokens', count(1, 1_048_576).default(4096), {
     description:
-      'Tokens that go to an executor on the CPU at a time; more is a little faster in bulk, less answers queries sooner.',
+      'Tokens that go to an executor on the CPU at a time; a batch ends sooner where it would take too long.',
   }),
-  maxBatchItems: setting('maxBatchItems', count(1, 4096).default(16), {
+  maxBatchItems: setting('maxBatchItems', count(1, 4096).default(64), {
     description: 'Texts that go to an executor on the CPU at a time.',
   }),
   maxGpuBatchTokens: setting('maxGpuBatchTokens', count(1, 1_048_576).default(16_384), {
@@ -207,6 +192,11 @@ export const settingsSchema = z.strictObject({
   maxQueuedTokens: setting('maxQueuedTokens', count(1, 1_000_000_000).default(1_048_576), {
     description: 'Tokens that may wait for a device.',
   }),
+  resultCacheBytes: setting('resultCacheBytes', count(0, 8192 * mebibyte).default(0), {
+    description:
+      'Memory in bytes for results that answer the same text again without a run; 0 is none; set it where callers repeat ' +
+      'themselves.',
+  }),
   maxConnections: setting('maxConnections', count(1, 1_000_000).default(20_000), {
     description: 'Open HTTP connections; further ones are closed at once.',
   }),
@@ -237,6 +227,18 @@ export const settingsSchema = z.strictObject({
   reproveIdleMs: setting('reproveIdleMs', count(1000, 3_600_000).default(30_000), {
     description: 'Idle time after which an executor proves again that it can run, in milliseconds.',
   }),
+  otlpEndpoint: setting(
+    'otlpEndpoint',
+    text()
+      .regex(/^https?:\/\/[^\s/]+/, 'must be an http or https URL')
+      .nullable()
+      .prefault(() => environment['OTEL_EXPORTER_OTLP_ENDPOINT'] || null),
+    {
+      description:
+        'Base URL of an OpenTelemetry collector that takes OTLP over HTTP, such as http://localhost:4318; unset, no spans.',
+      defaultText: '`OTEL_EXPORTER_OTLP_ENDPOINT`, else none',
+    },
+  ),
   logLevel: setting('logLevel', z.enum(['debug', 'info', 'warn', 'error']).default('info'), {
     description: 'Least severe entry that is written to stderr.',
   }),

@@ -10,11 +10,15 @@ export interface FormatQuestion {
   readonly hasProgressToken: () => boolean;
 }
 
+const eventStreamName = /text\/event-stream/i;
+
 /**
  * An event stream only for a single request whose `Accept` names `text/event-stream` itself; where JSON is acceptable
  * too, only with a progress token. Wildcards never ask for a stream.
  */
 export function chooseFormat(question: FormatQuestion): AnswerFormat {
+  // What most callers send names no event stream, in whatever case.
+  if (!eventStreamName.test(question.accept ?? '')) return 'json';
   const qualities = parseAccept(question.accept ?? '');
   if (question.isBatch || !isAcceptable(qualities, ['text/event-stream'])) return 'json';
   if (!isAcceptable(qualities, ['application/json', 'application/*', '*/*'])) return 'eventStream';

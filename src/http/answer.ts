@@ -50,10 +50,22 @@ function* piecesOf(bytes: Buffer): Generator<Buffer> {
 /** The answer that carries a reply: status 200 and its JSON, or 204 when there is nothing to say. */
 export function answerOf(reply: Reply): Answer {
   if (reply.body === null) return { status: 204 };
-  return { status: 200, headers: retryAfterHeader(reply), body: reply.body };
+  return { status: 200, headers: { ...retryAfterHeader(reply), ...serverTimingHeader(reply) }, body: reply.body };
 }
 
 /** The `Retry-After` header of an overload answer, in whole seconds rounded up; no header for any other. */
 export function retryAfterHeader(reply: Reply): OutgoingHttpHeaders {
   return reply.retryAfterMs === null ? {} : { 'Retry-After': String(Math.ceil(reply.retryAfterMs / 1000)) };
+}
+
+/**
+ * The `Server-Timing` header of an answer to one call: how long it took, and where; no header for any other.
+ * @unit ms
+ */
+function serverTimingHeader({ times }: Reply): OutgoingHttpHeaders {
+  if (times === undefined) return {};
+  const { tokenizeMs, queueMs, runMs, totalMs } = times;
+  const entry = (name: string, ms: number | null) => (ms === null ? '' : `${name};dur=${ms.toFixed(1)}, `);
+  const stages = entry('tokenise', tokenizeMs) + entry('queue', queueMs) + entry('run', runMs);
+  return { 'Server-Timing': `${stages}total;dur=${totalMs.toFixed(1)}` };
 }

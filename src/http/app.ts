@@ -6,14 +6,15 @@ import type { Clock } from '../clock.ts';
 import { systemClock } from '../clock.ts';
 import type { Answer } from './answer.ts';
 import { writeAnswer } from './answer.ts';
-import { createKeyCheck } from './auth.ts';
 import type { Readiness } from './health.ts';
 import { liveAnswer, readyAnswer } from './health.ts';
+import type { Identify } from './key-ring.ts';
 import { corsHeaders, hostOf, isHostAllowed, isHostWellFormed, isOriginAllowed } from './origin.ts';
 import { basePath, pathMethodOf, rawPathOf } from './path.ts';
 import type { RcpRouteOptions, RefusalReason } from './rcp-route.ts';
 import { createRcpRoute, unauthorizedAnswer } from './rcp-route.ts';
 import { refuse } from './refuse.ts';
+import { nameRequest, requestIdOf } from './request-id.ts';
 
 /** What the HTTP side of the server is made of. */
 export interface HttpAppOptions extends Pick<
@@ -23,8 +24,7 @@ export interface HttpAppOptions extends Pick<
   readonly readiness: () => Readiness;
   /** All metrics in the Prometheus text format. */
   readonly metricsText: () => string | Promise<string>;
-  /** The bearer key; null lets every caller in. */
-  readonly apiKey: string | null;
+  readonly identify: Identify;
   readonly corsOrigins: readonly string[];
   readonly allowedHosts: readonly string[] | null;
   readonly isLoopbackBind: boolean;
@@ -43,15 +43,15 @@ const onlyGet: Answer = { status: 405, headers: { Allow: 'GET, HEAD' } };
 
 /** An application that writes every answer itself, byte for byte, and leaves to Hono what it is for: the routing. */
 export function createHttpApp(options: HttpAppOptions): HttpApp {
-  const { service, corsOrigins, allowedHosts, isLoopbackBind, clock = systemClock } = options;
+  const { service, identify, corsOrigins, allowedHosts, isLoopbackBind, clock = systemClock } = options;
   const policy = { corsOrigins, allowedHosts, isLoopbackBind };
-  const hasKey = createKeyCheck(options.apiKey);
   const onRefused = options.onRefused ?? (() => undefined);
-  const rcpRoute = createRcpRoute({ ...options, policy, hasKey, onRefused, clock });
+  const rcpRoute = createRcpRoute({ ...options, policy, onRefused, clock });
   const app: HttpApp = new Hono({ getPath: (request) => rawPathOf(request.url) });
 
   app.use('*', async ({ env }, next) => {
     const { incoming, outgoing } = env;
+    nameRequest(incoming, outgoing);
     const host = hostOf(incoming);
     if (!isHostWellFormed(host)) {
       onRefused('host');
@@ -82,7 +82,7 @@ export function createHttpApp(options: HttpAppOptions): HttpApp {
   route('/metrics', async ({ incoming }) => {
     const { headers } = incoming;
     if (!isHostAllowed(hostOf(incoming), policy) || !isOriginAllowed(headers.origin, policy)) return { status: 403 };
-    if (!options.metricsOpen && !hasKey(headers.authorization)) return unauthorizedAnswer(service, null);
+    if (!options.metricsOpen && identify(headers.authorization) === null) return unauthorizedAnswer(service, null);
     return { status: 200, contentType: metricsContentType, body: await options.metricsText() };
   });
 
@@ -91,7 +91,7 @@ export function createHttpApp(options: HttpAppOptions): HttpApp {
     return RESPONSE_ALREADY_SENT;
   });
   app.onError((error, { env: { outgoing } }) => {
-    options.log.error({ err: error }, 'a request failed without an answer');
+    options.log.error({ err: error, requestId: requestIdOf(outgoing) }, 'a request failed without an answer');
     // Half an event stream can only be cut: ending it would look like a complete answer.
     if (outgoing.headersSent) outgoing.destroy();
     else writeAnswer(outgoing, { status: 500 });

@@ -86,10 +86,13 @@ export function isEncoded(contentEncoding: string | undefined): boolean {
   return (contentEncoding ?? '').split(',').some((name) => !['', 'identity'].includes(name.trim().toLowerCase()));
 }
 
+/** Without state between bodies: each is decoded whole. */
+const utf8 = new TextDecoder('utf-8', { fatal: true });
+
 /** The text of a body without one leading byte order mark, or null when the bytes are not UTF-8. */
 export function decodeBody(bytes: Buffer): string | null {
   try {
-    return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
+    return utf8.decode(bytes);
   } catch {
     return null;
   }

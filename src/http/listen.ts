@@ -1,19 +1,21 @@
 /** Owns the listening socket: its time and size limits, and its orderly end. */
-import type { Server, ServerResponse } from 'node:http';
-import type { AddressInfo, Socket } from 'node:net';
+import type { Server } from 'node:http';
+import { createServer as createSecureServer } from 'node:https';
+import type { Server as SecureServer } from 'node:https';
 import { createAdaptorServer } from '@hono/node-server';
 import type { Clock } from '../clock.ts';
-import { ConfigurationError } from '../errors.ts';
 import type { HttpApp } from './app.ts';
-import type { StallPolicy } from './stall.ts';
-import { watchSending } from './stall.ts';
+import { bind } from './bind.ts';
+import type { Endpoint } from './bind.ts';
+import { isSecure, trackConnections } from './connections.ts';
+import type { TlsSource } from './tls.ts';
 
 /** What a listener needs. */
 export interface ListenOptions {
   readonly app: HttpApp;
-  readonly host: string;
-  /** 0 takes a free port. */
-  readonly port: number;
+  readonly endpoint: Endpoint;
+  /** What HTTPS is served with; absent or null for HTTP. */
+  readonly tls?: TlsSource | null;
   readonly clock: Clock;
   /** Told of every answer that was given up because it made no progress. */
   readonly onStalled: () => void;
@@ -33,9 +35,9 @@ export interface ListenOptions {
 
 /** A bound listener. */
 export interface Listener {
-  /** The port that was really bound. */
+  /** The port that was really bound; 0 for a Unix socket. */
   readonly port: number;
-  /** Where it can be reached, such as `http://127.0.0.1:8000`. */
+  /** Where it can be reached, such as `http://127.0.0.1:8000` or `unix:/run/trivec.sock`. */
   readonly url: string;
   /**
    * After a short grace stops accepting and closes connections without a request; lets running requests finish for
@@ -58,130 +60,60 @@ const overdueCheckIntervalMs = 1000;
 /** Added to the sum of the two limits, so that the route's own answer comes first. @unit ms */
 const backstopMarginMs = 5000;
 
-const bindFaults: Readonly<Record<string, string>> = {
-  EADDRINUSE: 'the address is already in use',
-  EACCES: 'permission denied',
-  EADDRNOTAVAIL: 'the address does not belong to this machine',
-  ENOTFOUND: 'the host name is unknown',
-};
-
-const addressOf = (host: string, port: number) => `${host.includes(':') ? `[${host}]` : host}:${String(port)}`;
-
 /**
  * Binds and serves.
- * @throws ConfigurationError when the address cannot be bound; it names host and port.
+ * @throws ConfigurationError when the address cannot be bound; it names the address.
  */
 export async function listen(options: ListenOptions): Promise<Listener> {
-  const { app, host, port, clock, limits, onStalled } = options;
+  const { app, endpoint, tls = null, clock, limits, onStalled } = options;
   const server = createAdaptorServer({
     fetch: app.fetch,
     // Stands in for every `Host`: the routes judge the real one.
     hostname: 'localhost',
     overrideGlobalObjects: false,
     autoCleanupIncoming: false,
+    ...(tls === null ? {} : { createServer: createSecureServer }),
     serverOptions: {
+      ...(tls === null ? {} : { ...tls.credentials, handshakeTimeout: limits.headersTimeoutMs }),
       keepAliveTimeout: keepAliveTimeoutMs,
       headersTimeout: limits.headersTimeoutMs,
       requestTimeout: limits.headersTimeoutMs + limits.bodyTimeoutMs + backstopMarginMs,
       maxHeaderSize: limits.headerBytes,
       connectionsCheckingInterval: overdueCheckIntervalMs,
     },
-  }) as Server;
+  }) as Server | SecureServer;
   server.maxConnections = limits.maxConnections;
   // Node counts a connection whose answer is ended but not yet sent as idle, and would cut it; ours are tracked.
   server.closeIdleConnections = () => undefined;
   const connections = trackConnections(server, { clock, stallMs: limits.answerStallMs, onStalled });
-  await bind(server, host, port);
-  const bound = server.address() as AddressInfo;
+  const bound = await bind(server, endpoint);
+  // Connections that are open keep the certificate they have seen.
+  const endTlsWatch = tls?.watch((credentials) => {
+    if (isSecure(server)) server.setSecureContext(credentials);
+  });
+  const scheme = endpoint.kind === 'unix' ? 'unix:' : tls === null ? 'http://' : 'https://';
 
   let closed: Promise<void> | null = null;
   return {
     port: bound.port,
-    url: `http://${addressOf(host, bound.port)}`,
+    url: `${scheme}${bound.address}`,
     close({ drainMs }) {
       closed ??= new Promise((resolve) => {
+        endTlsWatch?.();
         connections.announceClose();
         const cancelCut = clock.after(drainMs + closeGraceMs, () => {
-          server.closeAllConnections();
+          connections.closeAll();
         });
         clock.after(closeGraceMs, () => {
           server.close(() => {
             cancelCut();
+            bound.release();
             resolve();
           });
           connections.closeIdle();
         });
       });
       return closed;
-    },
-  };
-}
-
-function bind(server: Server, host: string, port: number): Promise<void> {
-  return new Promise((resolve, reject) => {
-    server.once('error', (error: NodeJS.ErrnoException) => {
-      const fault = bindFaults[error.code ?? ''] ?? error.message;
-      reject(new ConfigurationError([`cannot listen on ${addressOf(host, port)}: ${fault}`]));
-    });
-    server.listen({ port, host }, () => {
-      server.removeAllListeners('error');
-      resolve();
-    });
-  });
-}
-
-/** Knows which connections carry a request, because Node does not count one that has sent nothing yet as idle. */
-function trackConnections(server: Server, stall: StallPolicy): { announceClose(): void; closeIdle(): void } {
-  const running = new Map<Socket, Set<ServerResponse>>();
-  const endWatches = new Map<Socket, () => void>();
-  let isClosing = false;
-  const closeAfter = (response: ServerResponse) => {
-    if (!response.headersSent) response.setHeader('Connection', 'close');
-  };
-  const watch = (socket: Socket) => {
-    if (!endWatches.has(socket) && !socket.destroyed) endWatches.set(socket, watchSending(socket, stall));
-  };
-  const endWatch = (socket: Socket) => {
-    endWatches.get(socket)?.();
-    endWatches.delete(socket);
-  };
-  server.on('connection', (socket) => {
-    running.set(socket, new Set());
-    socket.once('close', () => {
-      running.delete(socket);
-      endWatch(socket);
-    });
-  });
-  server.prependListener('request', ({ socket, headers }, response) => {
-    delete headers.host;
-    const responses = running.get(socket);
-    responses?.add(response);
-    if (isClosing) closeAfter(response);
-    // A large answer is piped; any other is handed over whole.
-    response.once('pipe', () => {
-      watch(socket);
-    });
-    response.once('prefinish', () => {
-      watch(socket);
-    });
-    response.once('close', () => {
-      responses?.delete(response);
-      if (responses?.size !== 0) return;
-      endWatch(socket);
-      // A response whose head had already promised to keep the connection.
-      if (isClosing) socket.destroySoon();
-    });
-  });
-  return {
-    announceClose() {
-      isClosing = true;
-      for (const responses of running.values()) responses.forEach(closeAfter);
-    },
-    closeIdle() {
-      for (const [socket, responses] of running) {
-        // A request whose body is still on its way has not been accepted.
-        if ([...responses].every(({ req }) => !req.complete)) socket.destroy();
-      }
     },
   };
 }

@@ -18,8 +18,10 @@ const withoutPort = (host: string) => host.replace(/:\d*$/, '');
 
 /** The `Host` of a request as it was sent: the parsed headers no longer have it, lest the adapter judge it first. */
 export function hostOf({ rawHeaders }: Pick<IncomingMessage, 'rawHeaders'>): string | undefined {
-  const index = rawHeaders.findIndex((text, position) => position % 2 === 0 && text.toLowerCase() === 'host');
-  return index === -1 ? undefined : rawHeaders[index + 1];
+  for (let index = 0; index < rawHeaders.length; index += 2) {
+    if (rawHeaders[index]?.toLowerCase() === 'host') return rawHeaders[index + 1];
+  }
+  return undefined;
 }
 
 const maxPort = 65_535;

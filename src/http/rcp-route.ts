@@ -7,16 +7,17 @@ import type { SessionStore } from '../rpc/session.ts';
 import { chooseFormat } from './accept.ts';
 import type { Answer } from './answer.ts';
 import { answerOf, writeAnswer } from './answer.ts';
-import type { KeyCheck } from './auth.ts';
 import type { BodyOutcome } from './body.ts';
 import type { MemoryBudget, MemoryShare } from './memory-budget.ts';
 import { freeBytes } from './memory-budget.ts';
 import { decodeBody, isEncoded, readBody } from './body.ts';
 import { watchConnection } from './disconnect.ts';
+import type { Caller, Identify } from './key-ring.ts';
 import type { AccessPolicy } from './origin.ts';
 import { hostOf, isHostAllowed, isOriginAllowed, preflightHeaders } from './origin.ts';
 import type { UploadLimits } from './refuse.ts';
 import { refuse } from './refuse.ts';
+import { requestIdOf } from './request-id.ts';
 import { createEventStream } from './sse.ts';
 
 /** Why a request was turned away before any of it was understood, or its answer given up; a label for metrics. */
@@ -29,6 +30,7 @@ export type RefusalReason =
   | 'tooLarge'
   | 'crowded'
   | 'unauthorized'
+  | 'rate'
   | 'draining'
   | 'notUtf8'
   | 'stalled';
@@ -40,7 +42,7 @@ export interface RcpRouteOptions {
   readonly limits: UploadLimits;
   readonly memory: MemoryBudget;
   readonly policy: AccessPolicy;
-  readonly hasKey: KeyCheck;
+  readonly identify: Identify;
   readonly isDraining: () => boolean;
   readonly onRefused: (reason: RefusalReason) => void;
   readonly clock: Clock;
@@ -60,8 +62,17 @@ interface Refused {
 type Outcome =
   { readonly text: string } | (Refused & { readonly reply: Reply }) | (Refused & { readonly answer: Answer });
 
+/** What was decided about a call when its head arrived. */
+interface HeadVerdict {
+  readonly caller: Caller | null;
+  readonly isDraining: boolean;
+  /** Time until its key may make the next call; null where it may now. @unit ms */
+  readonly waitMs: number | null;
+}
+
 interface RcpCall {
   readonly share: MemoryShare;
+  readonly caller: Caller | null;
   readonly incoming: IncomingMessage;
   readonly outgoing: ServerResponse;
   readonly pathMethod: string | null;
@@ -102,7 +113,7 @@ export function createRcpRoute(options: RcpRouteOptions): RcpRoute {
   };
 
   /** What a body comes to; null when the caller is gone. */
-  const outcomeOf = (body: BodyOutcome, hasKey: boolean, isDraining: boolean): Outcome | null => {
+  const outcomeOf = (body: BodyOutcome, { caller, isDraining, waitMs }: HeadVerdict): Outcome | null => {
     if (body.kind === 'gone') return null;
     if (body.kind === 'timedOut') return { refused: 'timeout', answer: { status: 408, headers: closing } };
     if (body.kind === 'crowded') {
@@ -113,9 +124,13 @@ export function createRcpRoute(options: RcpRouteOptions): RcpRoute {
       return { refused: 'tooLarge', reply: service.refuse('tooLarge', message, null) };
     }
     const rawId = () => recoverId(body.bytes.subarray(0, maxIdSearchBytes));
-    if (!hasKey) return { refused: 'unauthorized', answer: unauthorizedAnswer(service, rawId()) };
+    if (caller === null) return { refused: 'unauthorized', answer: unauthorizedAnswer(service, rawId()) };
     if (isDraining) {
       return { refused: 'draining', reply: service.refuse('unavailable', 'The server is shutting down', rawId()) };
+    }
+    if (waitMs !== null) {
+      const message = 'This key has made too many calls; try again later';
+      return { refused: 'rate', reply: service.refuse('overloaded', message, rawId(), waitMs) };
     }
     const text = decodeBody(body.bytes);
     if (text !== null) return { text };
@@ -141,9 +156,13 @@ export function createRcpRoute(options: RcpRouteOptions): RcpRoute {
         ? outcome.reply
         : await service.handleText(outcome.text, {
             transport: 'http',
+            requestId: requestIdOf(outgoing),
+            traceparent: singleOf(incoming.headers['traceparent']),
+            tracestate: singleOf(incoming.headers['tracestate']),
             pathMethod: call.pathMethod,
             signal,
             session: sessions.ofHttp(sessionHeaderOf(incoming)),
+            quota: call.caller?.quota ?? null,
             notify:
               stream === null
                 ? null
@@ -177,18 +196,20 @@ export function createRcpRoute(options: RcpRouteOptions): RcpRoute {
     }
     // Decided when the head arrives: what was accepted before the drain began is finished.
     const isDraining = options.isDraining();
-    const hasKey = options.hasKey(incoming.headers.authorization);
+    const caller = options.identify(incoming.headers.authorization);
+    const waitMs = isDraining ? null : (caller?.quota?.takeRequest() ?? null);
     const connection = watchConnection(incoming.socket);
     const share = options.memory.open();
     try {
       const { bodyBytes: maxBytes, bodyTimeoutMs: timeoutMs } = limits;
-      const keptBytes = hasKey ? maxBytes : Math.min(maxBytes, maxIdSearchBytes);
+      const isWelcome = caller !== null && waitMs === null;
+      const keptBytes = isWelcome ? maxBytes : Math.min(maxBytes, maxIdSearchBytes);
       const claim = (bytes: number) => share.claim(bytes);
       const body = await readBody(incoming, { maxBytes, keptBytes, timeoutMs, claim }, clock);
-      const outcome = outcomeOf(body, hasKey, isDraining);
+      const outcome = outcomeOf(body, { caller, isDraining, waitMs });
       if (outcome === null) return;
       if (body.kind === 'tooLarge') outgoing.setHeader('Connection', 'close');
-      await respond({ incoming, outgoing, pathMethod, signal: connection.signal, share }, outcome);
+      await respond({ incoming, outgoing, pathMethod, signal: connection.signal, share, caller }, outcome);
     } finally {
       const release = () => {
         share.release();
@@ -206,6 +227,9 @@ export function createRcpRoute(options: RcpRouteOptions): RcpRoute {
 
 const isBeingSent = (outgoing: ServerResponse) =>
   outgoing.headersSent && !outgoing.writableFinished && !outgoing.closed;
+
+/** Of several with one name Node gives a list, which is none. */
+const singleOf = (header: string | string[] | undefined) => (typeof header === 'string' ? header : undefined);
 
 const sessionHeaderOf = (incoming: IncomingMessage): string | undefined => {
   const value = incoming.headers['rcp-session'];

@@ -3,6 +3,8 @@ import type { Clock } from '../clock.ts';
 import { ServiceError } from '../errors.ts';
 import type { Scheduler } from '../schedule/scheduler.ts';
 import type { ServedTasks } from '../task/context.ts';
+import { CallStages } from '../telemetry/stages.ts';
+import type { Tracer } from '../telemetry/trace.ts';
 import type { InfoBuilder } from './capabilities.ts';
 import { answerControl } from './control.ts';
 import type { Member, NotificationMember, RequestMember } from './envelope.ts';
@@ -11,6 +13,7 @@ import { isControlMethod, isTaskMethod, methodKind, taskCapabilities } from './m
 import { readLogLevel, type LogLevel } from './log-level.ts';
 import { createProgressReporter, readProgressToken, sendLog } from './notifications.ts';
 import { readLenientObject, readParams, type Members } from './params.ts';
+import { withQuota } from './quota.ts';
 import { encodeError, encodeSuccess } from './reply.ts';
 import { silence, type FrameContext, type Reply } from './service.ts';
 import { prepareTask, type TaskLimits } from './tasks.ts';
@@ -25,6 +28,8 @@ export interface CallRecord {
   readonly latencyMs: number;
   /** Set for errors that are bugs: what was thrown. */
   readonly bug: unknown;
+  /** What it spent where, and the name of its request. */
+  readonly stages: CallStages;
 }
 
 /** What a dispatcher is made of. */
@@ -37,6 +42,8 @@ export interface DispatchParts {
   /** True once the process is on its way out: calls that need a device are refused. */
   readonly isDraining: () => boolean;
   readonly onCall: (record: CallRecord) => void;
+  /** null: nobody records spans. */
+  readonly tracer?: Tracer | null;
 }
 
 /** Answers single members. */
@@ -47,7 +54,8 @@ export interface Dispatcher {
 
 /** A dispatcher over the configured tasks. */
 export function createDispatcher(parts: DispatchParts): Dispatcher {
-  const { tasks, scheduler, info, clock, limits, isDraining, onCall } = parts;
+  const { tasks, scheduler, info, clock, limits, isDraining, onCall, tracer = null } = parts;
+  const nowMs = () => clock.nowMs();
 
   async function start(member: Member, context: FrameContext): Promise<Reply> {
     switch (member.kind) {
@@ -62,25 +70,35 @@ export function createDispatcher(parts: DispatchParts): Dispatcher {
 
   async function answer(member: RequestMember, context: FrameContext): Promise<Reply> {
     const startedMs = clock.nowMs();
+    const method = methodKind(member.method) === 'undefined' ? 'undefined' : member.method;
+    const span = tracer === null ? null : tracer.startCall(method, startedMs, context);
+    const stages = new CallStages(nowMs, startedMs, context.requestId, span);
     let outcome = 'ok';
     let bug: unknown = null;
     try {
-      const result = await runMethod(member, context, startedMs);
-      return { ...silence, body: encodeSuccess(member.rawId, result), isShutdown: member.method === 'shutdown' };
+      const result = await runMethod(member, context, stages, startedMs);
+      const body = encodeSuccess(member.rawId, result);
+      return { ...silence, body, isShutdown: member.method === 'shutdown', times: stages.times(clock.nowMs()) };
     } catch (thrown) {
       const error = thrown instanceof ServiceError ? thrown : new ServiceError('internal', 'The server failed');
       if (error !== thrown) bug = thrown;
       outcome = error.errorName;
-      return failed(member.rawId, error);
+      return { ...failed(member.rawId, error), times: stages.times(clock.nowMs()) };
     } finally {
-      const latencyMs = clock.nowMs() - startedMs;
-      const method = methodKind(member.method) === 'undefined' ? 'undefined' : member.method;
-      onCall({ method, outcome, transport: context.transport, latencyMs, bug });
+      const endedMs = clock.nowMs();
+      const latencyMs = endedMs - startedMs;
+      span?.end(endedMs, outcome);
+      onCall({ method, outcome, transport: context.transport, latencyMs, bug, stages });
       logCall(member, context, { method, outcome, latencyMs: Math.round(latencyMs) });
     }
   }
 
-  async function runMethod(member: RequestMember, context: FrameContext, startedMs: number): Promise<Buffer> {
+  async function runMethod(
+    member: RequestMember,
+    context: FrameContext,
+    stages: CallStages,
+    startedMs: number,
+  ): Promise<Buffer> {
     const { method } = member;
     if (context.pathMethod !== null && context.pathMethod !== method) {
       throw new ServiceError('invalidRequest', 'The method in the path and the method in the body differ');
@@ -107,9 +125,10 @@ export function createDispatcher(parts: DispatchParts): Dispatcher {
       call.signal.throwIfAborted();
       const token = readProgressToken(member.tokens.progressToken);
       return await run({
-        scheduler,
+        scheduler: context.quota ? withQuota(scheduler, context.quota) : scheduler,
         signal: call.signal,
         remainingMs: call.remainingMs,
+        stages,
         onProgress: createProgressReporter(token, method, context.notify),
         usage: (usage) => ({ ...usage, latencyMs: clock.nowMs() - startedMs }),
       });

@@ -121,7 +121,7 @@ function rowsOf({ values, dimension }: Matrix): Float32Array[] {
 function writeVector(writer: JsonWriter, vector: Float32Array, form: VectorForm): number {
   if (form.output !== null) writer.text(`[${quantize(vector, form.output).join(',')}]`);
   else if (form.encoding === 'json') writer.float32List(vector);
-  else writer.text(`"${toBase64(vector)}"`);
+  else writer.ascii('"').ascii(toBase64(vector)).ascii('"');
   return vector.length;
 }
 

@@ -1,4 +1,5 @@
 /** Owns the way of one frame: text to members, members to replies, replies to one answer. */
+import { setMaxListeners } from 'node:events';
 import { ServiceError } from '../errors.ts';
 import type { Dispatcher } from './dispatch.ts';
 import { frameLimits, parseFrame, type Member } from './envelope.ts';
@@ -16,6 +17,10 @@ export function createFrameService(dispatcher: Dispatcher, limits: { maxBatchMem
       const isSilent = members.every((member) => member.kind === 'notification');
       return isSilent ? silence : refuse(tooManyMembers(members.length, limits.maxBatchMembers));
     }
+    // The transport has let one call in.
+    context.quota?.chargeRequests(members.length - 1);
+    // Every member listens, which is no leak: Node would warn of more than ten.
+    setMaxListeners(0, context.signal);
     // Started in order, awaited together: what a member changes at its start is seen by those behind it.
     const started = members.map((member) => dispatcher.start(member, context));
     const replies = await Promise.all(started);

@@ -3,7 +3,13 @@ import { errorCatalogue, type ServiceError } from '../errors.ts';
 
 /** A success answer around result bytes. */
 export function encodeSuccess(rawId: string, result: Buffer): Buffer {
-  return Buffer.concat([Buffer.from(`{"jsonrpc":"2.0","id":${rawId},"result":`), result, Buffer.from('}')]);
+  const head = `{"jsonrpc":"2.0","id":${rawId},"result":`;
+  const headBytes = Buffer.byteLength(head);
+  const answer = Buffer.allocUnsafe(headBytes + result.length + 1);
+  answer.write(head);
+  result.copy(answer, headBytes);
+  answer.write('}', headBytes + result.length);
+  return answer;
 }
 
 /** An error answer; `data` says whether the same call may succeed later, and what was wrong. */

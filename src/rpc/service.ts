@@ -1,9 +1,12 @@
 /** Owns the contract between the transports and the protocol. */
 import type { ErrorName } from '../errors.ts';
+import type { CallerQuota } from './quota.ts';
+import type { CallTimes } from '../telemetry/stages.ts';
+import type { TraceHeaders } from '../telemetry/trace.ts';
 import type { Session } from './session.ts';
 
 /** What a transport tells the service about one frame. */
-export interface FrameContext {
+export interface FrameContext extends TraceHeaders {
   readonly transport: 'http' | 'stdio';
   /** Method named by the HTTP path, null at the bare base and on stdio. */
   readonly pathMethod: string | null;
@@ -11,8 +14,12 @@ export interface FrameContext {
   readonly signal: AbortSignal;
   /** Session of this connection or header. */
   readonly session: Session;
+  /** What the caller may take; absent or null where it has no bounds of its own. */
+  readonly quota?: CallerQuota | null;
   /** Receives notifications as complete JSON text; null where the transport can carry none. */
   readonly notify: ((frame: string) => void) | null;
+  /** Names the request in the log, and nowhere else. */
+  readonly requestId: string;
 }
 
 /** The answer to one frame. */
@@ -23,6 +30,8 @@ export interface Reply {
   readonly retryAfterMs: number | null;
   /** True when a `shutdown` was obeyed in this frame. */
   readonly isShutdown: boolean;
+  /** What the one call of the frame spent where; absent for an array, and where no call was read. */
+  readonly times?: CallTimes;
 }
 
 /** Nothing to answer. */

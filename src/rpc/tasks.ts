@@ -72,7 +72,9 @@ function prepareEmbed(params: Members, models: readonly ServedModel[], limits: T
   return async (environment) => {
     const context = { ...environment, mayTruncate: options.mayTruncate, lane: options.lane ?? laneOf(input) };
     const result = await embed(served, input, options.dimensions, context);
-    return encodeEmbedResult(result, form, withNotes(environment.usage(result.usage), notes));
+    return environment.stages.encode(() =>
+      encodeEmbedResult(result, form, withNotes(environment.usage(result.usage), notes)),
+    );
   };
 }
 
@@ -84,7 +86,7 @@ function prepareSparse(params: Members, models: readonly ServedModel[], limits: 
   return async (environment) => {
     const context = { ...environment, mayTruncate: options.mayTruncate, lane: options.lane ?? laneOf(input) };
     const result = await sparseEmbed(served, input, context);
-    return encodeSparseResult(result.sparse, environment.usage(result.usage));
+    return environment.stages.encode(() => encodeSparseResult(result.sparse, environment.usage(result.usage)));
   };
 }
 
@@ -101,7 +103,9 @@ function prepareMulti(params: Members, models: readonly ServedModel[], limits: T
   return async (environment) => {
     const context = { ...environment, mayTruncate: options.mayTruncate, lane: options.lane ?? laneOf(input) };
     const result = await multiVector(served, input, { maxAnswerBytes: limits.maxAnswerBytes, maxRowBytes }, context);
-    return encodeMultiResult(result, form, withNotes(environment.usage(result.usage), notes));
+    return environment.stages.encode(() =>
+      encodeMultiResult(result, form, withNotes(environment.usage(result.usage), notes)),
+    );
   };
 }
 
@@ -120,7 +124,7 @@ function prepareRerank(params: Members, rerankers: readonly Reranker[], limits: 
     const order = result.order.slice(0, topN ?? result.order.length);
     const candidates = passages.texts.length;
     const usage = { ...withNotes(environment.usage(result.usage), notes), candidates, reranked: candidates };
-    return encodeRerankResult(result.scores, order, usage);
+    return environment.stages.encode(() => encodeRerankResult(result.scores, order, usage));
   };
 }
 

@@ -1,4 +1,5 @@
 /** Owns one stdio session: frames in, answers out, and its end by EOF, shutdown, stop or a vanished reader. */
+import { randomUUID } from 'node:crypto';
 import type { Readable, Writable } from 'node:stream';
 import type { CancelTimer, Clock } from '../clock.ts';
 import type { FrameService, Reply } from '../rpc/service.ts';
@@ -121,18 +122,20 @@ export function serveStdio(options: StdioOptions): StdioServer {
   const run = async (text: string) => {
     const caller = new AbortController();
     inFlight.add(caller);
+    const requestId = randomUUID();
     const isBarrier = namesShutdown(text);
     isShutdownPending ||= isBarrier;
     const notify = (frame: string) => {
       if (inFlight.has(caller) && phase !== 'finished') writer.notify(frame);
     };
     try {
-      const context = { transport: 'stdio', pathMethod: null, signal: caller.signal, session, notify } as const;
+      const { signal } = caller;
+      const context = { transport: 'stdio', pathMethod: null, signal, session, notify, requestId } as const;
       const reply = await service.handleText(text, context);
       inFlight.delete(caller);
       answer(reply);
     } catch (error) {
-      log.error({ err: error }, 'a frame failed without an answer');
+      log.error({ err: error, requestId }, 'a frame failed without an answer');
       const head = Buffer.from(text.slice(0, maxIdSearchBytes));
       answer(service.refuse('internal', 'The server failed; the details are in its log', recoverId(head)));
     } finally {

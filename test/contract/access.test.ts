@@ -5,7 +5,7 @@ import { answers, onBoth, onHttp, onStdio } from '../support/harness/rows.ts';
 
 const ping = request(1, 'ping');
 const key = 'k3y-with-é';
-const withKey = { settings: { apiKey: key } };
+const withKey = { settings: { apiKey: [key] } };
 const withOrigin = { settings: { corsOrigins: ['https://app.example'] } };
 const bearer = (text: string) => ({ Authorization: Buffer.from(`Bearer ${text}`, 'utf8').toString('latin1') });
 
@@ -218,7 +218,7 @@ describe('1.O what requests may do', () => {
   });
 
   onHttp('A-08 one client cannot take more than the queue, and others are told when to come back', async (client) => {
-    const calls = Array.from({ length: 20 }, (_, id) => client.ask(embedding(id, 'slow:50')));
+    const calls = Array.from({ length: 20 }, (_, id) => client.ask(embedding(id, `slow:${50 + id}`)));
     const codes = (await Promise.all(calls)).map(({ value }) => value.error?.code ?? 'ok');
     expect(new Set(codes)).toEqual(new Set(['ok', -32011]));
     await answers(client, embedding(99, 'a'), ok(99));

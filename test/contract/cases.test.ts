@@ -1,5 +1,6 @@
 import { describe, expect } from 'vitest';
 import { batch, embedding, failure, ok, request, vectors } from '../support/harness/frames.ts';
+import { fillQueue } from '../support/harness/full-queue.ts';
 import { answers, answersEach, onBoth } from '../support/harness/rows.ts';
 
 const textMethods = ['embed', 'embed/sparse', 'embed/multi'];
@@ -57,13 +58,10 @@ describe('what users of comparable servers ran into', () => {
 
   onBoth('the id is in the answer of every class of error', async (client, server) => {
     const call = (method: string, params: object) => request('k1', method, params);
-    const running = client.ask(embedding('running', 'hold'));
-    await server.untilBusy(1, 0);
-    const queued = [1, 2].map((id) => client.ask(embedding(id, 'a')));
-    await server.untilBusy(1, 2);
+    const accepted = await fillQueue(client, server);
     await answers(client, call('embed', { inputs: ['a'] }), failure('k1', -32011));
     server.engine.release();
-    await Promise.all([running, ...queued]);
+    await Promise.all(accepted);
     await answersEach(client, [
       ['{"jsonrpc":"1.0","id":"k1","method":"ping"}', failure('k1', -32600)],
       [call('embed', {}), failure('k1', -32602)],

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect } from 'vitest';
 import { batch, embedding, failure, notification, ok, pong, request } from '../support/harness/frames.ts';
+import { fillQueue } from '../support/harness/full-queue.ts';
 import { answers, answersEach, onBoth, onHttp, onStdio } from '../support/harness/rows.ts';
 
 const cancel = (id: unknown, reason?: string) => notification('notifications/cancel', { id, reason });
@@ -50,23 +51,21 @@ describe('1.L limits and overload', () => {
   });
 
   onBoth('LM-03 over a full queue it is -32011 with retryAfterMs, while ping is never shed', async (client, server) => {
-    const accepted = [1, 2, 3].map((id) => client.ask(embedding(id, 'hold')));
-    await server.untilBusy(1, 2);
+    const accepted = await fillQueue(client, server);
     const advice = { retryable: true, retryAfterMs: expect.toSatisfy((ms) => Number.isInteger(ms) && ms >= 0) };
-    await answers(client, embedding(4, 'a'), failure(4, -32011, advice));
-    await answers(client, request(5, 'ping'), pong(5));
-    await answers(client, request(6, 'info'), ok(6));
+    await answers(client, embedding(14, 'a'), failure(14, -32011, advice));
+    await answers(client, request(15, 'ping'), pong(15));
+    await answers(client, request(16, 'info'), ok(16));
     server.engine.release();
-    expect((await Promise.all(accepted)).map(({ value }) => value)).toMatchObject([ok(1), ok(2), ok(3)]);
-    await answers(client, embedding(7, 'a'), ok(7));
+    expect((await Promise.all(accepted)).map(({ value }) => value)).toMatchObject([1, 2, 3, 4].map((id) => ok(id)));
+    await answers(client, embedding(17, 'a'), ok(17));
   });
 
   onHttp('LM-04 overload is 200 with -32011 and Retry-After', async (client, server) => {
-    const accepted = [1, 2, 3].map((id) => client.ask(embedding(id, 'hold')));
-    await server.untilBusy(1, 2);
-    const { status, headers, body } = await client.post('/rcp/embed', embedding(4, 'a'));
+    const accepted = await fillQueue(client, server);
+    const { status, headers, body } = await client.post('/rcp/embed', embedding(14, 'a'));
     expect(status).toBe(200);
-    expect(JSON.parse(body)).toMatchObject(failure(4, -32011));
+    expect(JSON.parse(body)).toMatchObject(failure(14, -32011));
     expect(headers['retry-after']).toMatch(/^\d+$/);
     server.engine.release();
     await Promise.all(accepted);
@@ -154,23 +153,25 @@ describe('1.L cancelling', () => {
   });
 
   onStdio('CN-01 queued work that is cancelled never runs, and its place is free at once', async (client, server) => {
-    const running = client.ask(embedding(1, 'hold'));
-    await server.untilBusy(1, 0);
-    const queued = [2, 3].map((id) => client.ask(embedding(id, `queued ${id}`)));
-    await server.untilBusy(1, 2);
-    client.write(`${cancel(3)}\n`);
-    expect((await queued[1])?.value).toMatchObject(failure(3, -32006));
-    const next = client.ask(embedding(4, 'a'));
-    await server.untilBusy(1, 2);
+    const accepted = await fillQueue(client, server);
+    client.write(`${cancel(4)}\n`);
+    expect((await accepted[3])?.value).toMatchObject(failure(4, -32006));
+    const next = client.ask(embedding(5, 'a'));
+    await server.untilBusy(2, 2);
+    // The executor has been given the second call, and has not begun with it.
+    client.write(`${cancel(2)}\n`);
+    expect((await accepted[1])?.value).toMatchObject(failure(2, -32006));
     server.engine.release();
-    expect((await Promise.all([...queued, next, running])).map(({ value }) => value)).toMatchObject([
-      ok(2),
-      failure(3, -32006),
-      ok(4),
+    expect((await Promise.all([...accepted, next])).map(({ value }) => value)).toMatchObject([
       ok(1),
+      failure(2, -32006),
+      ok(3),
+      failure(4, -32006),
+      ok(5),
     ]);
     const ran = server.engine.batches.flatMap(({ items }) => items.map(({ ids }) => Buffer.from(ids).toString()));
-    expect(ran).not.toContain('queued 3');
+    expect(ran).not.toContain('queued 4');
+    expect(ran).not.toContain('queued 2');
   });
 
   onBoth('CN-02 a cancel of what is unknown or finished, or of another type, is a no-op', async (client, server) => {
@@ -221,13 +222,13 @@ describe('1.L cancelling', () => {
     const running = client.ask(embedding(1, 'hold'));
     await server.untilBusy(1, 0);
     const { socket } = await client.open();
-    const body = embedding(2, 'left behind', 'left behind');
+    const body = embedding(2, 'left behind', 'left behind too');
     socket.write(`POST /rcp/embed HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: ${body.length}\r\n\r\n${body}`);
-    await server.untilBusy(1, 2);
+    await server.untilBusy(2, 1);
     socket.destroy();
     await server.untilBusy(1, 0);
     const next = client.ask(embedding(3, 'a'));
-    await server.untilBusy(1, 1);
+    await server.untilBusy(2, 0);
     server.engine.release();
     expect((await next).value).toMatchObject(ok(3));
     expect((await running).value).toMatchObject(ok(1));

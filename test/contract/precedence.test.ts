@@ -13,7 +13,7 @@ const notOffered = [
   'memory/build',
   'memory/recall',
 ];
-const withKey = { settings: { apiKey: 'secret' } };
+const withKey = { settings: { apiKey: ['secret'] } };
 
 describe('1.G error precedence', () => {
   onBoth('G-01 a defined method that is not offered is -32003, whatever its params', async (client) => {

@@ -44,9 +44,13 @@ function compiledEntry(): string {
   return compiled;
 }
 
+const isOfPort = (at: number) => [at, at - 1].includes(fixtureFlags.indexOf('--port'));
+
 /** Spawns the fixture with its limits and these flags besides; `environment` adds to an empty one. */
 export function spawnFixture(flags: readonly string[], environment: Record<string, string> = {}): WatchedProcess {
-  const child = spawn(process.execPath, [compiledEntry(), 'serve', ...fixtureFlags, ...flags], {
+  // A socket stands in the place of a port.
+  const own = flags.includes('--socket') ? fixtureFlags.filter((_, at) => !isOfPort(at)) : fixtureFlags;
+  const child = spawn(process.execPath, [compiledEntry(), 'serve', ...own, ...flags], {
     env: { PATH: process.env['PATH'] ?? '', ...environment },
     stdio: 'pipe',
   });

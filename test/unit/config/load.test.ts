@@ -78,7 +78,8 @@ describe('values', () => {
     ['embedModel', 'none', []],
     ['embedModel', ['none'], []],
     ['embedModel', [], []],
-    ['apiKey', 'k', 'k'],
+    ['apiKey', 'k', ['k']],
+    ['apiKey', ['old', 'new, k w'], ['old', 'new', 'k w']],
   ])('of %s may be written %j', (key, value, expected) => {
     expect(load({ flags: { [key]: value } }).settings).toMatchObject({ [key]: expected });
   });
@@ -115,6 +116,15 @@ describe('values', () => {
     ['embedModel', 5],
     ['embedModel', null],
     ['apiKey', ''],
+    ['apiKey', 'a,,b'],
+    ['apiKey', []],
+    ['socket', ''],
+    ['socket', `/${'x'.repeat(107)}`],
+    ['socket', '/a\0b'],
+    ['socketMode', '0600'],
+    ['socketMode', '668'],
+    ['socketMode', 600],
+    ['keyRequestsPerSecond', 0.5],
     ['logLevel', null],
   ])('of %s must not be %j', (key, value) => {
     const flag = `--${key.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}: `;
@@ -222,6 +232,7 @@ describe('the bind', () => {
     ['trivec.example', {}, 1],
     ['0.0.0.0', { apiKey: 'k' }, 0],
     ['0.0.0.0', { stdio: 'true' }, 0],
+    ['0.0.0.0', { apiKeyFile: 'f' }, 0],
     ['127.0.0.1', {}, 0],
     ['127.0.0.2', {}, 0],
     ['::1', {}, 0],
@@ -233,6 +244,35 @@ describe('the bind', () => {
   it('is loopback only for addresses that are', () => {
     expect(['127.0.0.1', '127.255.0.3', '::1', 'localhost'].map(isLoopbackHost)).toEqual([true, true, true, true]);
     expect(['0.0.0.0', '10.0.0.1', '127.evil.example', ''].map(isLoopbackHost)).toEqual([false, false, false, false]);
+  });
+});
+
+describe('contradictions', () => {
+  it.each<[Given, string]>([
+    [{ flags: { socket: '/s', port: '8000' } }, '--socket and --port exclude each other'],
+    [{ flags: { socket: '/s', host: '0.0.0.0' } }, '--socket and --host exclude each other'],
+    [{ environment: { TRIVEC_SOCKET: '/s', TRIVEC_PORT: '1' } }, '--socket and --port exclude each other'],
+    [{ file: { socket: '/s' }, environment: { TRIVEC_PORT: '1' } }, '--socket and --port exclude each other'],
+    [{ flags: { socket: '/s', stdio: 'true' } }, '--socket and --stdio exclude each other'],
+    [{ flags: { socket: '/s', tlsCert: 'c', tlsKey: 'k' } }, '--socket and --tls-cert exclude each other'],
+    [{ flags: { stdio: 'true', tlsCert: 'c', tlsKey: 'k' } }, '--stdio and --tls-cert exclude each other'],
+    [{ flags: { tlsCert: 'c' } }, '--tls-cert and --tls-key need each other'],
+    [{ flags: { tlsKey: 'k' } }, '--tls-cert and --tls-key need each other'],
+    [{ flags: { keyRequestsPerSecond: '5' } }, '--key-requests-per-second needs --api-key'],
+    [{ flags: { keyRequestBurst: '5' } }, '--key-request-burst needs --api-key'],
+    [{ flags: { keyQueuedTokens: '5' } }, '--key-queued-tokens needs --api-key'],
+  ])('of %j are one problem each', (given, problem) => {
+    expect(problemsOf(given)).toEqual([expect.stringContaining(problem)]);
+  });
+
+  it.each<Given>([
+    { flags: { socket: '/s' }, environment: { TRIVEC_HOST: '0.0.0.0', TRIVEC_PORT: '8000' } },
+    { environment: { TRIVEC_SOCKET: '/s' }, file: { port: 1 } },
+    { flags: { socket: '/s', apiKey: 'k', keyRequestsPerSecond: '5', keyQueuedTokens: '5' } },
+    { flags: { apiKeyFile: 'f', keyRequestBurst: '5' } },
+    { flags: { tlsCert: 'c', tlsKey: 'k', port: '8443' } },
+  ])('are none: %j', (given) => {
+    expect(problemsOf(given)).toEqual([]);
   });
 });
 

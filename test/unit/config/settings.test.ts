@@ -94,7 +94,7 @@ describe('the description', () => {
     ['allowedHosts', 'list', 'unset'],
     ['embedModel', 'list', 'all-MiniLM-L6-v2'],
     ['rerankModel', 'list', 'none'],
-    ['apiKey', 'text', 'unset'],
+    ['apiKey', 'list', 'unset'],
     ['cacheDir', 'text', '`~/.cache/trivec`'],
   ])('of %s takes %s and says that the default is %s', (key, valueText, defaultText) => {
     expect(described.find((each) => each.key === key)).toMatchObject({ valueText, defaultText });

@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, it } from 'vitest';
-import { createKeyCheck } from '../../../src/http/auth.ts';
+import { identifyEverybody } from '../../../src/http/key-ring.ts';
 import { isHostAllowed, isHostWellFormed, isOriginAllowed } from '../../../src/http/origin.ts';
-import { createHarnesses, post, request } from './harness.ts';
+import { createHarnesses, onlyWith, post, request } from './harness.ts';
 
 const { start, closeAll } = createHarnesses();
 afterEach(closeAll);
@@ -21,16 +21,16 @@ describe('the key', () => {
     ['secret', false],
     [undefined, false],
   ])('Authorization %s passes: %s', (authorization, passes) => {
-    expect(createKeyCheck('secret')(authorization)).toBe(passes);
-    expect(createKeyCheck(null)(authorization)).toBe(true);
+    expect(onlyWith('secret')(authorization) !== null).toBe(passes);
+    expect(identifyEverybody(authorization)).not.toBeNull();
   });
 
   it('may hold characters beyond ASCII, which arrive as latin1', () => {
-    expect(createKeyCheck('schlüssel')(`Bearer ${Buffer.from('schlüssel').toString('latin1')}`)).toBe(true);
+    expect(onlyWith('schlüssel')(`Bearer ${Buffer.from('schlüssel').toString('latin1')}`)).not.toBeNull();
   });
 
   it('an empty key is not matched by a missing header', () => {
-    expect(createKeyCheck('')(undefined)).toBe(false);
+    expect(onlyWith('')(undefined)).toBeNull();
   });
 
   it.each([
@@ -40,7 +40,7 @@ describe('the key', () => {
     ['/rcp', '[{"id":1}]', 'null'],
     ['/rcp/embed', 'not json', 'null'],
   ])('missing: POST %s %s is 401 with -32012 for id %s, and nothing runs', async (path, body, rawId) => {
-    const harness = await start({ apiKey: 'secret' });
+    const harness = await start({ identify: onlyWith('secret') });
     const answer = await harness.exchange(post(path, body));
     expect([answer.status, answer.headers.get('www-authenticate')]).toEqual([401, 'Bearer']);
     expect(answer.headers.get('content-type')).toBe('application/json');
@@ -50,7 +50,7 @@ describe('the key', () => {
   });
 
   it('present: the call runs', async () => {
-    const harness = await start({ apiKey: 'secret' });
+    const harness = await start({ identify: onlyWith('secret') });
     expect((await harness.exchange(post('/rcp/ping', '{}', { Authorization: 'Bearer secret' }))).status).toBe(200);
     expect(harness.service.calls).toHaveLength(1);
   });
@@ -159,7 +159,7 @@ describe('Origin', () => {
   });
 
   it('that is allowed gets its preflight without a key', async () => {
-    const harness = await start({ corsOrigins: [page], apiKey: 'secret' });
+    const harness = await start({ corsOrigins: [page], identify: onlyWith('secret') });
     const answer = await harness.exchange(request('OPTIONS', '/rcp/embed', '', { Origin: page }));
     expect([answer.status, answer.body]).toEqual([204, '']);
     expect(answer.headers.get('access-control-allow-origin')).toBe(page);
@@ -181,7 +181,7 @@ describe('Origin', () => {
       200,
     ],
   ])('that is allowed may read %s', async (_, bytes, status) => {
-    const harness = await start({ corsOrigins: [page], apiKey: 'secret' });
+    const harness = await start({ corsOrigins: [page], identify: onlyWith('secret') });
     const answer = await harness.exchange(bytes);
     expect(answer.status).toBe(status);
     expect(answer.headers.get('access-control-allow-origin')).toBe(page);

@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import { gate, reply } from './fake-service.ts';
-import { createHarnesses, parseAnswer, post, request } from './harness.ts';
+import { createHarnesses, onlyWith, parseAnswer, post, request } from './harness.ts';
 
 const { start, closeAll } = createHarnesses();
 afterEach(closeAll);
@@ -122,7 +122,7 @@ describe('the bytes of a buffered answer', () => {
 
 describe('health and metrics', () => {
   it('live and ready need neither key nor Host check', async () => {
-    const harness = await start({ apiKey: 'secret' });
+    const harness = await start({ identify: onlyWith('secret') });
     for (const path of ['/health/live', '/health/ready']) {
       const answer = await harness.exchange(request('GET', path, '', { Host: 'evil.example' }));
       expect([answer.status, answer.headers.get('content-type')]).toEqual([200, 'application/json']);
@@ -149,12 +149,12 @@ describe('health and metrics', () => {
   });
 
   it.each([
-    [{ apiKey: null, metricsOpen: false }, undefined, 200],
-    [{ apiKey: 'secret', metricsOpen: false }, undefined, 401],
-    [{ apiKey: 'secret', metricsOpen: false }, 'Bearer secret', 200],
-    [{ apiKey: 'secret', metricsOpen: true }, undefined, 200],
-  ])('metrics with %j and Authorization %s is %d', async (options, authorization, status) => {
-    const harness = await start(options);
+    [{ hasKey: false, metricsOpen: false }, undefined, 200],
+    [{ hasKey: true, metricsOpen: false }, undefined, 401],
+    [{ hasKey: true, metricsOpen: false }, 'Bearer secret', 200],
+    [{ hasKey: true, metricsOpen: true }, undefined, 200],
+  ])('metrics with %j and Authorization %s is %d', async ({ hasKey, metricsOpen }, authorization, status) => {
+    const harness = await start({ metricsOpen, ...(hasKey ? { identify: onlyWith('secret') } : {}) });
     const headers: Record<string, string> = authorization === undefined ? {} : { Authorization: authorization };
     const answer = await harness.exchange(request('GET', '/metrics', '', headers));
     expect(answer.status).toBe(status);

@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it } from 'vitest';
-import { bodyBytes, createHarnesses, parseAnswer, post } from './harness.ts';
+import { bodyBytes, createHarnesses, onlyWith, parseAnswer, post } from './harness.ts';
 
 const { start, closeAll } = createHarnesses();
 afterEach(closeAll);
@@ -121,7 +121,7 @@ describe('a body over the limit', () => {
   });
 
   it('beats a wrong key, which is answered only for a body that fits', async () => {
-    const harness = await start({ apiKey: 'secret' });
+    const harness = await start({ identify: onlyWith('secret') });
     const tooLong = await harness.exchange(
       post('/rcp/embed', 'x'.repeat(bodyBytes * 50), { Authorization: 'Bearer no' }),
     );

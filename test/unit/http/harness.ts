@@ -1,9 +1,12 @@
 /** Owns a real listener with a fake service behind it, and a client that sees bytes. */
 import { connect, type Socket } from 'node:net';
 import { createHttpApp, type HttpAppOptions } from '../../../src/http/app.ts';
+import type { Endpoint } from '../../../src/http/bind.ts';
+import { createKeyRing, identifyEverybody, type Identify } from '../../../src/http/key-ring.ts';
 import { createMemoryBudget } from '../../../src/http/memory-budget.ts';
 import { closeGraceMs, listen, type Listener, type ListenOptions } from '../../../src/http/listen.ts';
 import type { RefusalReason } from '../../../src/http/rcp-route.ts';
+import type { TlsSource } from '../../../src/http/tls.ts';
 import { createFakeClock, type FakeClock } from '../../support/fake-clock.ts';
 import { createFakeService, newSession, type FakeService } from './fake-service.ts';
 
@@ -47,6 +50,18 @@ export function parseAnswer(text: string): HttpAnswer {
   );
   return { status: Number(statusLine.split(' ')[1]), headers, body };
 }
+
+/** Lets those in who have one of these keys, without bounds. */
+export const onlyWith = (...keys: string[]): Identify =>
+  createKeyRing(
+    keys.map((key) => ({ key, name: null, limits: {} })),
+    {
+      clock: createFakeClock(),
+      limits: { requestsPerSecond: 0, requestBurst: 0, queuedTokens: 0 },
+      onRefused: () => undefined,
+      onForgotten: () => undefined,
+    },
+  ).identify;
 
 /** A request with `Content-Length`; `Connection: close` unless headers say otherwise. */
 export function request(
@@ -110,6 +125,8 @@ export function rawConnection(port: number): Promise<RawConnection> {
 export async function startHarness(
   options: Partial<HttpAppOptions> = {},
   limits: Partial<ListenOptions['limits']> = {},
+  tls: TlsSource | null = null,
+  endpoint: Endpoint = { kind: 'tcp', host: '127.0.0.1', port: 0 },
 ): Promise<Harness> {
   const service = createFakeService();
   const clock = createFakeClock();
@@ -128,7 +145,7 @@ export async function startHarness(
     metricsText: () => 'trivec_up 1\n',
     limits: { bodyBytes, bodyTimeoutMs: 10_000 },
     memory: createMemoryBudget(1_000_000),
-    apiKey: null,
+    identify: identifyEverybody,
     corsOrigins: [],
     allowedHosts: null,
     isLoopbackBind: true,
@@ -141,8 +158,8 @@ export async function startHarness(
   });
   const listener = await listen({
     app,
-    host: '127.0.0.1',
-    port: 0,
+    endpoint,
+    tls,
     clock,
     onStalled: () => refused.push('stalled'),
     limits: {

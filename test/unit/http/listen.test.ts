@@ -33,7 +33,13 @@ describe('binding', () => {
       answerStallMs: 1000,
     };
     const app = { fetch: () => new Response() } as never;
-    const failure = listen({ app, host: '127.0.0.1', port, clock, limits, onStalled: () => undefined });
+    const failure = listen({
+      app,
+      endpoint: { kind: 'tcp', host: '127.0.0.1', port },
+      clock,
+      limits,
+      onStalled: () => undefined,
+    });
     await expect(failure).rejects.toBeInstanceOf(ConfigurationError);
     await expect(failure).rejects.toThrow(`127.0.0.1:${String(port)}`);
     await new Promise((resolve) => occupant.close(resolve));

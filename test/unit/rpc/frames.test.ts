@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { createHarness, stdioSession, type Answer } from './harness.ts';
+import { createHarness, limits, stdioSession, type Answer } from './harness.ts';
 
 const ping = (id: string | number, nonce?: string) => ({ id, method: 'ping', params: { nonce } });
 const embed = (id: number, inputs: unknown = ['a']) => ({ id, method: 'embed', params: { inputs } });
@@ -46,6 +46,19 @@ describe('the answer to a batch', () => {
   it('leaves the good members alone when one fails', async () => {
     const { ask } = createHarness();
     expect(shapes(await ask(asks([embed(1), embed(2, [1]), embed(3)])))).toEqual(['1 ok', '2 -32602', '3 ok']);
+  });
+
+  it('makes Node warn of no leak, however many of its calls are in flight at once', async () => {
+    const { ask } = createHarness();
+    const warnings: Error[] = [];
+    const hear = (warning: Error) => warnings.push(warning);
+    process.on('warning', hear);
+    const { signal } = new AbortController();
+    const batch = asks(Array.from({ length: limits.maxBatchMembers }, (_, id) => embed(id)));
+    await Promise.all([ask(batch, { signal }), ask(batch, { signal })]);
+    await new Promise(setImmediate);
+    process.off('warning', hear);
+    expect(warnings).toEqual([]);
   });
 
   it('has the members after initialize see the new state, and those before it not', async () => {

@@ -87,6 +87,7 @@ export function createHarness(tasks: ServedTasks = allTasks(), scheduler: FakeSc
     signal: new AbortController().signal,
     session: new Session({ isStateful: false, isInitialized: true }),
     notify: (frame) => notifications.push(frame),
+    requestId: 'request-1',
     ...rest,
   });
   const reply = (text: string, rest?: Partial<FrameContext>) => frames.handleText(text, contextOf(rest));

@@ -1,0 +1,98 @@
+/** Owns which connections are open and what they carry. */
+import type { Server, ServerResponse } from 'node:http';
+import type { Server as SecureServer } from 'node:https';
+import type { Socket } from 'node:net';
+import type { StallPolicy } from './stall.ts';
+import { watchSending } from './stall.ts';
+
+/** The open connections of one server. */
+export interface Connections {
+  /** From now on every answer that has not begun says that its connection ends. */
+  announceClose(): void;
+  /** Ends those without a request that was accepted. */
+  closeIdle(): void;
+  /** Ends all. */
+  closeAll(): void;
+}
+
+/** Knows which connections carry a request, because Node does not count one that has sent nothing yet as idle. */
+export function trackConnections(server: Server | SecureServer, stall: StallPolicy): Connections {
+  const running = new Map<Socket, Set<ServerResponse>>();
+  const endWatches = new Map<Socket, () => void>();
+  let isClosing = false;
+  const closeAfter = (response: ServerResponse) => {
+    if (!response.headersSent) response.setHeader('Connection', 'close');
+  };
+  const watch = (socket: Socket) => {
+    if (!endWatches.has(socket) && !socket.destroyed) endWatches.set(socket, watchSending(socket, stall));
+  };
+  const endWatch = (socket: Socket) => {
+    endWatches.get(socket)?.();
+    endWatches.delete(socket);
+  };
+  const handshakes = new Map<string, Socket>();
+  const track = (socket: Socket) => {
+    running.set(socket, new Set());
+    socket.once('close', () => {
+      running.delete(socket);
+      endWatch(socket);
+    });
+  };
+  if (isSecure(server)) {
+    server.on('connection', (socket: Socket) => {
+      const peer = peerOf(socket);
+      handshakes.set(peer, socket);
+      socket.once('close', () => {
+        if (handshakes.get(peer) === socket) handshakes.delete(peer);
+      });
+    });
+    server.on('secureConnection', (socket) => {
+      handshakes.delete(peerOf(socket));
+      track(socket);
+    });
+  } else server.on('connection', track);
+  server.prependListener('request', ({ socket, headers }, response) => {
+    delete headers.host;
+    const responses = running.get(socket);
+    responses?.add(response);
+    if (isClosing) closeAfter(response);
+    // A large answer is piped; any other is handed over whole.
+    response.once('pipe', () => {
+      watch(socket);
+    });
+    response.once('prefinish', () => {
+      watch(socket);
+    });
+    response.once('close', () => {
+      responses?.delete(response);
+      if (responses?.size !== 0) return;
+      endWatch(socket);
+      // A response whose head had already promised to keep the connection.
+      if (isClosing) socket.destroySoon();
+    });
+  });
+  return {
+    announceClose() {
+      isClosing = true;
+      for (const responses of running.values()) responses.forEach(closeAfter);
+    },
+    closeIdle() {
+      for (const [socket, responses] of running) {
+        // A request whose body is still on its way has not been accepted.
+        if ([...responses].every(({ req }) => !req.complete)) socket.destroy();
+      }
+      for (const socket of handshakes.values()) socket.destroy();
+    },
+    closeAll() {
+      server.closeAllConnections();
+      for (const socket of handshakes.values()) socket.destroy();
+    },
+  };
+}
+
+/** Whether a server speaks TLS. */
+export const isSecure = (server: Server | SecureServer): server is SecureServer => 'setSecureContext' in server;
+
+/** What a connection and the encrypted one that is made of it have in common. */
+const peerOf = ({ localAddress, localPort, remoteAddress, remotePort }: Socket): string =>
+  [localAddress, localPort, remoteAddress, remotePort].join(' ');
