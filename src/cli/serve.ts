@@ -3,6 +3,7 @@ import { Console } from 'node:console';
 import closeWithGrace from 'close-with-grace';
 import { environment } from '../config/environment.ts';
 import { printableSettings, readSettings } from '../config/load.ts';
+import type { Settings } from '../config/settings.ts';
 import { openEngine } from '../engine.ts';
 import { modelsDirOf } from '../model/bundled.ts';
 import { configFileOf } from './command-settings.ts';
@@ -10,8 +11,9 @@ import { processEntries } from './entries.ts';
 import { keepHeapSmall } from './garbage.ts';
 import { ConfigurationError } from '../errors.ts';
 import { localModelProblems } from '../model/registry.ts';
-import { createService, openHttp, openStdio, type Service, type ServiceParts } from '../server.ts';
-import { createLog } from '../telemetry/log.ts';
+import { accessProblems, createService, openHttp, openStdio, type Service, type ServiceParts } from '../server.ts';
+import { createLog, type Log } from '../telemetry/log.ts';
+import type { Tracer } from '../telemetry/trace.ts';
 
 /** Time beyond the drain bound after which the process ends whatever is left. @unit ms */
 const exitMarginMs = 10_000;
@@ -29,9 +31,11 @@ export async function serve(
   const configFile = configFileOf({ config });
   const read = readSettings({ flags: settingFlags, environment, configFile, unknownArguments });
   const { settings, warnings } = read;
-  if (read.problems.length > 0) {
+  // --print-config tells what is set, and uses none of it.
+  const problems = [...read.problems, ...(printConfig === true ? [] : await accessProblems(settings))];
+  if (problems.length > 0) {
     const models = { ...settings, modelsDir: modelsDirOf(settings) };
-    throw new ConfigurationError([...read.problems, ...(await localModelProblems(models))]);
+    throw new ConfigurationError([...problems, ...(await localModelProblems(models))]);
   }
   if (printConfig === true) {
     process.stdout.write(`${JSON.stringify(printableSettings(settings), null, 2)}\n`);
@@ -42,8 +46,16 @@ export async function serve(
   for (const warning of warnings) log.warn(warning);
   const engine = await openEngine(settings, processEntries, log);
   if (prepareOnly === true) return;
-  const parts: ServiceParts = { settings, engine, log, server: { name: 'trivec', version } };
+  const tracer = await openTracer(settings, log, version);
+  const parts: ServiceParts = { settings, engine, log, server: { name: 'trivec', version }, tracer };
   await run(createService(parts), parts);
+}
+
+/** What records spans is loaded only where there is a collector to send them to. */
+async function openTracer({ otlpEndpoint }: Settings, log: Log, version: string): Promise<Tracer | null> {
+  if (otlpEndpoint === null) return null;
+  const { createOtlpTracer } = await import('../telemetry/otlp.ts');
+  return createOtlpTracer({ endpoint: otlpEndpoint, version, log });
 }
 
 async function run(service: Service, parts: ServiceParts): Promise<void> {
@@ -55,6 +67,7 @@ async function run(service: Service, parts: ServiceParts): Promise<void> {
     service.beginDrain();
     await transport.end();
     await service.devices.stop();
+    await parts.tracer?.close();
   });
   const { failures } = await service.devices.start();
   if (service.isDraining()) return;
@@ -82,7 +95,7 @@ interface Transport {
 async function overHttp(service: Service, parts: ServiceParts): Promise<Transport> {
   const listener = await openHttp(service, parts);
   return {
-    address: `${listener.url}/rcp`,
+    address: parts.settings.socket === null ? `${listener.url}/rcp` : listener.url,
     finished: new Promise<void>(() => undefined),
     end: () => listener.close({ drainMs: parts.settings.drainMs }),
   };

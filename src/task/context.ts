@@ -2,6 +2,7 @@
 import type { ModelManifest } from '../model/manifest.ts';
 import type { Lane } from '../schedule/item.ts';
 import type { Scheduler } from '../schedule/scheduler.ts';
+import type { CallStages } from '../telemetry/stages.ts';
 import type { TextTokenizer } from '../tokenize/tokenizer.ts';
 
 /** A model with its tokenizer, under the identity that `info` advertises for one task. */
@@ -42,11 +43,13 @@ export interface TaskContext {
   /** Time until the deadline. @unit ms */
   readonly remainingMs: () => number;
   readonly onProgress: ((doneCount: number, totalCount: number) => void) | null;
+  /** Told of what the call does when. */
+  readonly stages: CallStages;
 }
 
 /** What a task did, for `usage`. */
 export interface TaskUsage {
-  /** Real tokens that ran: after truncation, with special tokens, without padding. */
+  /** Real tokens, run or known: after truncation, with special tokens, without padding. */
   readonly inputTokens: number;
   /** Indices of the inputs that were cut. */
   readonly truncated: readonly number[];

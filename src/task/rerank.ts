@@ -96,7 +96,9 @@ const crossEncoderRecipe: Recipe = {
     const { prompts } = served.manifest;
     const query = withPrompt(input.query, 'query', prompts);
     const passages = input.passages.map((passage) => withPrompt(passage, 'document', prompts));
-    const pairs = await served.tokenizer.tokenizePairs(query, passages, context.signal);
+    const pairs = await context.stages.tokenize(served.manifest.modelId, () =>
+      served.tokenizer.tokenizePairs(query, passages, context.signal),
+    );
     return runPairs(served, input, pairs, context, admission);
   },
 };
@@ -110,7 +112,9 @@ const generativeRecipe: Recipe = {
   },
   async run(served, input, context, admission) {
     const { query, passages } = input;
-    const pairs = await served.tokenizer.tokenizePairs(query, passages, context.signal, templateOf(served));
+    const pairs = await context.stages.tokenize(served.manifest.modelId, () =>
+      served.tokenizer.tokenizePairs(query, passages, context.signal, templateOf(served)),
+    );
     return runPairs(served, input, pairs, context, admission);
   },
 };
@@ -135,21 +139,26 @@ const colbertRecipe: Recipe = {
     const { maxTokens, prompts, rowDimension } = manifest;
     const queryForm = textFormOf(served, 'rows', 'query');
     const promptedQuery = withPrompt(input.query, 'query', prompts);
-    const [query] = await tokenizeForm(tokenizer, [promptedQuery], context.signal, queryForm);
+    const [query] = await context.stages.tokenize(manifest.modelId, () =>
+      tokenizeForm(tokenizer, [promptedQuery], context.signal, queryForm),
+    );
     if (query === undefined) throw new Error('a tokenizer gives one result per text');
     refuseTruncated([query], () => 'query', queryForm.maxTokens ?? maxTokens);
     const passageForm = textFormOf(served, 'maxSim', 'document');
     const prompted = input.passages.map((passage) => withPrompt(passage, 'document', prompts));
-    const passages = await tokenizer.tokenize(prompted, context.signal, passageForm);
+    const passages = await context.stages.tokenize(manifest.modelId, () =>
+      tokenizer.tokenize(prompted, context.signal, passageForm),
+    );
     if (!context.mayTruncate) refuseTruncated(passages, passageField(input), passageForm.maxTokens ?? maxTokens);
-    const queryOutcome = await runJob(admission, manifest, {
+    const queryJob: Job = {
       key: { modelId: loadIdOf(manifest), head: 'rows', queryRows: null },
       lane: context.lane,
       items: [toRunItem(query, rowChoiceOf(served, 'rows', 'query'))],
       signal: context.signal,
       fieldOf: () => 'query',
       onItemDone: null,
-    });
+    };
+    const queryOutcome = await runJob(admission, manifest, queryJob, context.stages);
     const queryRows = { values: queryOutcome.rows[0]?.values ?? new Float32Array(), dimension: rowDimension };
     const outcome = await runPassages(served, input, passages, queryRows, context, admission);
     const counted = countTokens(passages);
@@ -190,7 +199,7 @@ function runPassages(
     fieldOf: passageField(input),
     onItemDone: () => context.onProgress?.((doneCount += 1), tokenized.length),
   };
-  return runJob(admission, served.manifest, job);
+  return runJob(admission, served.manifest, job, context.stages);
 }
 
 const firstValue = (row: { readonly values: Float32Array }): number => row.values[0] ?? Number.NaN;

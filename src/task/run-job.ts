@@ -3,6 +3,7 @@ import type { Head, RunRow } from '../executor/protocol.ts';
 import type { ModelManifest } from '../model/manifest.ts';
 import type { Job, JobOutcome } from '../schedule/call.ts';
 import type { Admission } from '../schedule/scheduler.ts';
+import type { CallStages } from '../telemetry/stages.ts';
 
 /**
  * What a text without any token has: a vector of zeros, no terms, one row of zeros, or 0, which is its MaxSim sum.
@@ -17,7 +18,18 @@ export function emptyRow(head: Head, { dimension, rowDimension }: ModelManifest)
  * The rows of all items, in order; the device is null where nothing had to run.
  * @throws as `Admission.run`
  */
-export async function runJob(admission: Admission, model: ModelManifest, job: Job): Promise<JobOutcome> {
+export async function runJob(
+  admission: Admission,
+  model: ModelManifest,
+  given: Job,
+  stages: CallStages,
+): Promise<JobOutcome> {
+  const job = { ...given, requestId: stages.requestId };
+  const facts = { modelId: model.modelId, items: job.items };
+  return stages.run(facts, () => runFilled(admission, model, job));
+}
+
+async function runFilled(admission: Admission, model: ModelManifest, job: Job): Promise<JobOutcome> {
   const positions = job.items.flatMap(({ ids }, index) => (ids.length === 0 ? [] : [index]));
   if (positions.length === job.items.length) return admission.run(job);
   job.signal.throwIfAborted();

@@ -2,6 +2,7 @@
 import { invalidField } from '../errors.ts';
 import type { Head, RunItem, RunRow } from '../executor/protocol.ts';
 import { loadIdOf } from '../model/manifest.ts';
+import type { Job } from '../schedule/call.ts';
 import { keptRowsOf, type RowChoice } from '../tokenize/kept-rows.ts';
 import { withPrompt } from '../tokenize/prompts.ts';
 import type { TokenizedText } from '../tokenize/tokenizer.ts';
@@ -62,20 +63,23 @@ export async function runTexts(
   const admission = context.scheduler.admit(modelId, { items: texts.length, tokens }, context.remainingMs());
   try {
     const prompted = texts.map((text) => withPrompt(text, kind, prompts));
-    const tokenized = await tokenizeForm(tokenizer, prompted, context.signal, form);
+    const tokenized = await context.stages.tokenize(manifest.modelId, () =>
+      tokenizeForm(tokenizer, prompted, context.signal, form),
+    );
     if (!context.mayTruncate) refuseTruncated(tokenized, fieldOf, form.maxTokens ?? maxTokens);
     const counted = countTokens(tokenized);
     input.checkTokens?.(counted.inputTokens);
     const choice = rowChoiceOf(served, head, kind);
     let doneCount = 0;
-    const outcome = await runJob(admission, manifest, {
+    const job: Job = {
       key: { modelId, head, queryRows: null },
       lane: context.lane,
       items: tokenized.map((text) => toRunItem(text, choice)),
       signal: context.signal,
       fieldOf,
       onItemDone: () => context.onProgress?.((doneCount += 1), texts.length),
-    });
+    };
+    const outcome = await runJob(admission, manifest, job, context.stages);
     return { rows: outcome.rows, usage: { ...counted, ...outcomeTimes(outcome) } };
   } finally {
     admission.release();

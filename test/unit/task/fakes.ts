@@ -4,8 +4,10 @@ import type { RunItem, RunRow } from '../../../src/executor/protocol.ts';
 import type { ModelManifest } from '../../../src/model/manifest.ts';
 import type { Job, JobOutcome } from '../../../src/schedule/call.ts';
 import type { Load } from '../../../src/schedule/admission.ts';
+import { emptyGauges } from '../../../src/schedule/item.ts';
 import type { Scheduler } from '../../../src/schedule/scheduler.ts';
 import type { ServedModel, TaskContext } from '../../../src/task/context.ts';
+import { CallStages } from '../../../src/telemetry/stages.ts';
 import type { TextTokenizer, TokenizedText } from '../../../src/tokenize/tokenizer.ts';
 import { plainFacts } from '../../support/model-facts.ts';
 
@@ -132,7 +134,7 @@ export function createFakeScheduler(
       loads.push(load);
       return { run, release: () => (releases += 1) };
     },
-    gauges: { queuedItems: 0, queuedTokens: 0, runningItems: 0 },
+    gauges: emptyGauges(),
     predictedDrainMs: () => 0,
   };
 }
@@ -145,6 +147,7 @@ export const contextOf = (scheduler: Scheduler, rest: Partial<TaskContext> = {})
   signal: new AbortController().signal,
   remainingMs: () => 1000,
   onProgress: null,
+  stages: new CallStages(() => 0, 0, 'request-1', null),
   ...rest,
 });
 

@@ -7,7 +7,14 @@ const sources: GaugeSources = {
   queueSeconds: () => 0.5,
   runningInputs: () => 2,
   executorsReady: () => 1,
+  resultCacheBytes: () => 0,
   isReady: () => true,
+  executors: () => [
+    { deviceId: 'cpu:0', executorId: 'cpu:0/0', state: 'busy', residentBytes: 5_000_000 },
+    { deviceId: 'cpu:0', executorId: 'cpu:0/1', state: 'dead', residentBytes: null },
+  ],
+  residentBytes: () => 70_000_000,
+  build: { version: '1.2.3', node: 'v20.20.2', onnxruntime: '1.30.0' },
 };
 
 async function namesOf(metrics: ReturnType<typeof createMetrics>): Promise<{ name: string; type: string }[]> {
@@ -33,7 +40,7 @@ describe('the metrics', () => {
     for (const { name, type } of await namesOf(metrics)) {
       expect(name.endsWith('_total')).toBe(type === 'counter');
       expect(name).not.toMatch(/_(ms|milliseconds|kb|mb)(_|$)/);
-      if (type === 'histogram') expect(name).toMatch(/_seconds$/);
+      if (type === 'histogram') expect(name).toMatch(/_(seconds|inputs)$/);
     }
   });
 
@@ -48,6 +55,28 @@ describe('the metrics', () => {
     isReady = true;
     expect(await metrics.registry.metrics()).toMatch(/^trivec_queued_inputs 7$/m);
     expect(await metrics.registry.metrics()).toMatch(/^trivec_ready 1$/m);
+  });
+
+  it('show each executor by its state, states without one as 0, and memory only of those that have said it', async () => {
+    const metrics = createMetrics();
+    metrics.watch(sources);
+    const text = await metrics.registry.metrics();
+    expect(text).toContain('trivec_executors{device="cpu:0",state="busy"} 1');
+    expect(text).toContain('trivec_executors{device="cpu:0",state="dead"} 1');
+    expect(text).toContain('trivec_executors{device="cpu:0",state="ready"} 0');
+    expect(text).toContain('trivec_executor_resident_bytes{device="cpu:0",executor="cpu:0/0"} 5000000');
+    expect(text).not.toContain('executor="cpu:0/1"');
+    expect(text).toContain('trivec_build_info{version="1.2.3",node="v20.20.2",onnxruntime="1.30.0"} 1');
+  });
+
+  it('forget the memory of an executor that has died', async () => {
+    const metrics = createMetrics();
+    let residentBytes: number | null = 1;
+    const executor = { deviceId: 'cpu:0', executorId: 'cpu:0/0', state: 'ready' } as const;
+    metrics.watch({ ...sources, executors: () => [{ ...executor, residentBytes }] });
+    expect(await metrics.registry.metrics()).toContain('executor="cpu:0/0"} 1');
+    residentBytes = null;
+    expect(await metrics.registry.metrics()).not.toContain('executor="cpu:0/0"');
   });
 
   it('of two servers in one process are apart', async () => {
