@@ -5,16 +5,20 @@ const mayImport = {
   cli: [
     'server.ts',
     'engine.ts',
+    'bench',
     'compare.ts',
     'verify',
     'model',
     'cuda',
     'device/inventory',
     'device/choice.ts',
+    'device/cpu.ts',
     'config',
   ],
-  'server.ts': ['engine.ts', 'http', 'stdio', 'rpc', 'schedule', 'device', 'config'],
+  'server.ts': ['engine.ts', 'http', 'stdio', 'rpc', 'result-cache', 'schedule', 'device', 'config', 'cuda/wheels.ts'],
   engine: ['proof.ts', 'task', 'tokenize', 'model', 'device', 'config', 'cuda', protocol],
+  // A client of servers, its own and others: it knows nothing of what is inside.
+  bench: [],
   'compare.ts': ['verify', 'tokenize', 'model', protocol],
   // The plain forms of the kernels say what a head should give.
   verify: ['task', 'tokenize', 'model', 'kernels', 'device', 'tensor', protocol],
@@ -22,11 +26,22 @@ const mayImport = {
   http: ['rpc'],
   stdio: ['rpc'],
   // The wire names what lies below it: the report of devices, priorities, encodings, rows.
-  rpc: ['task', 'tensor', 'device/pool.ts', 'schedule/item.ts', 'schedule/scheduler.ts', protocol],
+  rpc: [
+    'task',
+    'tensor',
+    'device/pool.ts',
+    'schedule/admission.ts',
+    'schedule/item.ts',
+    'schedule/scheduler.ts',
+    protocol,
+  ],
   task: ['tokenize', 'schedule', 'model', 'tensor', protocol],
+  // A scheduler before the scheduler: it knows rows, and not what they are for.
+  'result-cache': ['schedule', protocol],
   tokenize: [],
   schedule: ['device', 'tensor', protocol],
-  device: [protocol, 'executor/probe-protocol.ts'],
+  // What a batch is made into is planned where batches are made up, and again where they run: by the same function.
+  device: [protocol, 'executor/probe-protocol.ts', 'executor/plan.ts'],
   executor: ['tensor'],
   model: ['kernels', protocol],
   // The downloader was made for models and fetches anything.
@@ -53,6 +68,11 @@ const homes = {
   '@huggingface/transformers': '^src/verify/transformers-js-child\\.ts$',
   pino: '^src/telemetry',
   'prom-client': '^src/telemetry',
+  // Loaded only where there is a collector to send spans to.
+  '@opentelemetry/api': '^src/telemetry/otlp\\.ts$',
+  '@opentelemetry/resources': '^src/telemetry/otlp\\.ts$',
+  '@opentelemetry/sdk-trace-node': '^src/telemetry/otlp\\.ts$',
+  '@opentelemetry/exporter-trace-otlp-http': '^src/telemetry/otlp\\.ts$',
   commander: '^src/(main\\.ts$|cli/)',
   'http-proxy-agent': '^src/model/hub/',
   'https-proxy-agent': '^src/model/hub/',

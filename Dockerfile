@@ -25,7 +25,9 @@ COPY --from=build --chown=10001:10001 /var/cache/trivec /var/cache/trivec
 COPY --from=build /app/node_modules node_modules
 COPY --from=build /app/models models
 COPY --from=build /app/dist dist
-COPY package.json LICENSE ./
+COPY package.json LICENSE THIRD-PARTY-LICENSES.md ./
+# What `bench` sends unless it is given other texts.
+COPY corpus corpus
 COPY scripts/docker/health.js health.js
 ENV NODE_ENV=production \
   ORT_DISABLE_TELEMETRY=1 \

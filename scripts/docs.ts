@@ -39,9 +39,13 @@ async function metricsTable(): Promise<string> {
     queuedInputs: zero,
     queuedTokens: zero,
     queueSeconds: zero,
+    resultCacheBytes: zero,
     runningInputs: zero,
     executorsReady: zero,
     isReady: () => false,
+    executors: () => [],
+    residentBytes: zero,
+    build: { version: '', node: '', onnxruntime: '' },
   });
   const described = await metrics.registry.getMetricsAsJSON();
   return table(
