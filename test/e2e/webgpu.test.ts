@@ -107,6 +107,19 @@ describe.skipIf(webgpu.skip)(webgpu.title('a server on WebGPU'), { timeout: 300_
     expect(hasMapped(server.pid, 'libonnxruntime')).toBe(false);
   });
 
+  it('gives 20 calls at once what it gives them one by one, all from the same process', async () => {
+    const pids = executorPids(server.pid);
+    const ask = async (index: number) => {
+      const inputs = [`${texts[index % texts.length] ?? ''} ${'warm '.repeat(index % 4)}`.trim()];
+      return (await server.call<{ vectors: number[][] }>('embed', { inputs })).vectors.flat();
+    };
+    const alone: number[][] = [];
+    for (let index = 0; index < 20; index += 1) alone.push(await ask(index));
+    const together = await Promise.all(alone.map((_, index) => ask(index)));
+    for (const [index, vector] of together.entries()) expectClose(vector, alone[index] ?? []);
+    expect(executorPids(server.pid)).toEqual(pids);
+  });
+
   it('answers again, with the same values, after its executor was killed', async () => {
     const before = await askAll(server);
     const [pid = 0] = executorPids(server.pid);

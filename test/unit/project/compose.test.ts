@@ -1,4 +1,5 @@
 import { spawn, spawnSync } from 'node:child_process';
+import { existsSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { variableOf } from '../../../src/config/names.ts';
@@ -106,5 +107,39 @@ describe.skipIf(compose.skip)(compose.title('docker compose'), () => {
   it('the engine waits longer for the end than a drain may take', async () => {
     const [container] = await up([]);
     expect((container?.StopTimeout ?? 0) * 1000).toBeGreaterThan(maxDrainMs);
+  });
+
+  it('`--profile cpu --profile observability up` adds Prometheus, Grafana and a collector, each of a stated version', async () => {
+    await up(['--profile', 'cpu', '--profile', 'observability']);
+    expect(services().toSorted()).toEqual(['cpu', 'grafana', 'otel-collector', 'prometheus']);
+    const observers = engine.created.filter(({ Image }) => Image !== 'trivec:cpu');
+    expect(observers).toHaveLength(3);
+    for (const { Image, User, HostConfig } of observers) {
+      expect(Image).toMatch(/:v?\d+\.\d+\.\d+$/);
+      expect(User).not.toMatch(/^(0|root)?(:|$)/);
+      expect(HostConfig).toMatchObject({ ReadonlyRootfs: true, CapDrop: ['ALL'] });
+      expect(
+        Object.values(HostConfig.PortBindings)
+          .flat()
+          .map(({ HostIp }) => HostIp),
+      ).not.toContain('0.0.0.0');
+    }
+  });
+
+  it('every file that Prometheus, Grafana and the collector read is in the repository', async () => {
+    await up(['--profile', 'observability']);
+    const sources = engine.created.flatMap(({ HostConfig }) =>
+      HostConfig.Binds.map((bind) => bind.split(':')[0] ?? ''),
+    );
+    const files = sources.filter((source) => source.startsWith('/'));
+    expect(files).toHaveLength(5);
+    for (const file of files) expect(existsSync(file), file).toBe(true);
+  });
+
+  it('Prometheus looks for the servers under the names that they have here', async () => {
+    const text = readFileSync(`${root}/deploy/observability/prometheus.yml`, 'utf8');
+    const names = /names: \[([^\]]+)\]/.exec(text)?.[1]?.split(', ') ?? [];
+    await up(['--profile', 'cpu', '--profile', 'cuda']);
+    expect(names.toSorted()).toEqual(services().toSorted());
   });
 });

@@ -1,6 +1,7 @@
 import { spawn, spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
+import { createServer as createSecureServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -8,6 +9,7 @@ import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { variableOf } from '../../../src/config/names.ts';
 import { settingsSchema } from '../../../src/config/settings.ts';
+import { makeCertificate, needsOpenssl } from '../../support/certificates.ts';
 import { argumentsOf, environmentOf, instructionsOf, parseDockerfile } from '../../support/dockerfile.ts';
 
 const root = fileURLToPath(new URL('../../..', import.meta.url));
@@ -105,13 +107,14 @@ describe('the Dockerfile', () => {
 });
 
 describe('the health check', () => {
-  const check = async (port: number) => {
+  const checkWith = async (variables: Record<string, string>) => {
     const child = spawn(process.execPath, [join(root, 'scripts/docker/health.js')], {
-      env: { ...process.env, TRIVEC_PORT: String(port) },
+      env: { ...process.env, ...variables },
       stdio: 'ignore',
     });
     return new Promise((resolve) => child.on('close', resolve));
   };
+  const check = (port: number) => checkWith({ TRIVEC_PORT: String(port) });
 
   it.each([
     [200, 0],
@@ -127,6 +130,41 @@ describe('the health check', () => {
       server.close();
     }
   });
+
+  it.each([
+    [200, 0],
+    [503, 1],
+  ])('on a Unix socket that answers %i it exits %i', async (status, code) => {
+    const folder = mkdtempSync(join(tmpdir(), 'health-'));
+    const path = join(folder, 'trivec.sock');
+    const server = createServer((_, response) => response.writeHead(status).end('{}'));
+    await new Promise<void>((resolve) => server.listen(path, resolve));
+    try {
+      expect(await checkWith({ TRIVEC_SOCKET: path, TRIVEC_PORT: '1' })).toBe(code);
+    } finally {
+      server.close();
+      rmSync(folder, { recursive: true });
+    }
+  });
+
+  it.skipIf(needsOpenssl.skip)(
+    needsOpenssl.title('over TLS it takes whatever certificate the server has'),
+    async () => {
+      const folder = mkdtempSync(join(tmpdir(), 'health-'));
+      const { certFile, keyFile } = makeCertificate(folder, 'elsewhere.example');
+      const pair = { cert: readFileSync(certFile), key: readFileSync(keyFile) };
+      const server = createSecureServer(pair, (_, response) => response.writeHead(200).end('{}'));
+      await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+      try {
+        const { port } = server.address() as AddressInfo;
+        expect(await checkWith({ TRIVEC_PORT: String(port), TRIVEC_TLS_CERT: certFile })).toBe(0);
+        expect(await check(port)).toBe(1);
+      } finally {
+        server.close();
+        rmSync(folder, { recursive: true });
+      }
+    },
+  );
 
   it('where nobody listens it exits 1', async () => {
     const server = createServer();
