@@ -15,9 +15,18 @@ const defaultIndex = 'https://pypi.org/simple';
 /** The stronger one first. */
 const indexVariables = ['PIP_INDEX_URL', 'UV_INDEX_URL'] as const;
 
+/** A part of an address without its escapes; a percent sign that begins none stands for itself, as pip takes it. */
+function withoutEscapes(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}
+
 function authorizationOf({ username, password }: URL): string | null {
   if (username === '' && password === '') return null;
-  const pair = `${decodeURIComponent(username)}:${decodeURIComponent(password)}`;
+  const pair = `${withoutEscapes(username)}:${withoutEscapes(password)}`;
   return `Basic ${Buffer.from(pair).toString('base64')}`;
 }
 

@@ -47,8 +47,8 @@ export interface Listener {
   close(options: { drainMs: number }): Promise<void>;
 }
 
-/** Idle time of a kept connection: above the 60 s that proxies commonly keep theirs. @unit ms */
-export const keepAliveTimeoutMs = 75_000;
+/** Idle time of a kept connection: above the 60 to 75 s that balancers commonly keep theirs. @unit ms */
+export const keepAliveTimeoutMs = 90_000;
 /**
  * Time between the decision to close and the closing of the socket. What callers had sent by then lies in buffers of the
  * kernel: it is still read and answered, instead of ending in a reset that says nothing.

@@ -55,9 +55,10 @@ export function createScheduler({ pool, clock, limits, observer, soon = setImmed
       });
     }
     const waiting = { items: gauges.queuedItems + reserved.items, tokens: gauges.queuedTokens + reserved.tokens };
-    const view = { waiting, idleExecutors: pool.idleCount(modelId), predictedDrainMs: predictedDrainMs(), remainingMs };
-    checkAdmission(view, load, limits);
     const textMs = load.items === 0 ? 0 : pool.textMs(modelId, null, Math.ceil(load.tokens / load.items));
+    const ownMs = (load.items * textMs) / Math.max(1, pool.activeCount(modelId));
+    const idleExecutors = pool.idleCount(modelId);
+    checkAdmission({ waiting, idleExecutors, predictedDrainMs: predictedDrainMs(), ownMs, remainingMs }, load, limits);
     const left = { ...load, ms: load.items * textMs };
     const giveBack = (items: number, tokens: number) => {
       const given = { items: Math.min(items, left.items), tokens: Math.min(tokens, left.tokens) };

@@ -93,7 +93,7 @@ describe('the bytes of a buffered answer', () => {
     const connection = await harness.open();
     connection.socket.write(post('/rcp/ping', '"first"', { Connection: 'keep-alive' }));
     const first = await connection.until(/first/);
-    expect(parseAnswer(first).headers.get('keep-alive')).toBe('timeout=75');
+    expect(parseAnswer(first).headers.get('keep-alive')).toBe('timeout=90');
     connection.socket.write(post('/rcp/ping', '"second"', { Connection: 'close' }));
     const all = await connection.ended;
     expect(all.match(/HTTP\/1\.1 200/g)).toHaveLength(2);

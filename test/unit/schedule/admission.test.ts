@@ -14,6 +14,7 @@ const view = (waiting: Load, rest: Partial<AdmissionView> = {}): AdmissionView =
   waiting,
   idleExecutors: 0,
   predictedDrainMs: 0,
+  ownMs: 0,
   remainingMs: 1000,
   ...rest,
 });
@@ -59,16 +60,16 @@ describe('admission', () => {
     {
       waiting: [1, 1],
       incoming: [1, 1],
-      rest: { predictedDrainMs: 1000 },
+      rest: { predictedDrainMs: 350, ownMs: 100 },
       isAdmitted: true,
-      why: 'a turn just before the deadline is admitted',
+      why: 'an end within four fifths of the time left, turns with later calls included, is admitted',
     },
     {
       waiting: [1, 1],
       incoming: [1, 1],
-      rest: { predictedDrainMs: 1001 },
+      rest: { predictedDrainMs: 350, ownMs: 101 },
       isAdmitted: false,
-      why: 'a turn beyond the deadline is refused at once',
+      why: 'an end beyond them is refused at once',
     },
     { waiting: [50, 500], incoming: [0, 0], rest: {}, isAdmitted: true, why: 'a call without items needs no room' },
   ])('$why', ({ waiting, incoming, rest, isAdmitted }) => {
@@ -89,9 +90,29 @@ describe('admission', () => {
     );
   });
 
-  it('advises the very time that the queue should take, where that is within its bounds', () => {
-    const error = refusal(view({ items: 10, tokens: 10 }, { predictedDrainMs: 1234.4 }), { items: 1, tokens: 1 });
-    expect(error?.data.retryAfterMs).toBe(1234);
+  it('advises the time after which the very same call would be let in', () => {
+    const incoming = fc.record({ items: fc.integer({ min: 1, max: 10 }), tokens: fc.integer({ min: 1, max: 100 }) });
+    const given = fc.record({
+      waiting: fc.record({ items: fc.integer({ min: 1, max: 40 }), tokens: fc.integer({ min: 1, max: 400 }) }),
+      idleExecutors: fc.constant(0),
+      predictedDrainMs: fc.integer({ min: 200, max: 50_000 }),
+      ownMs: fc.integer({ min: 0, max: 500 }),
+      remainingMs: fc.integer({ min: 2_000, max: 20_000 }),
+    });
+    fc.assert(
+      fc.property(given, incoming, (before, load) => {
+        const waitMs = refusal(before, load)?.data.retryAfterMs ?? 0;
+        if (waitMs <= minRetryAfterMs) return;
+        // Everything leaves evenly while nothing else comes.
+        const after = (ms: number): AdmissionView => {
+          const left = Math.max(0, 1 - ms / before.predictedDrainMs);
+          const waiting = { items: before.waiting.items * left, tokens: before.waiting.tokens * left };
+          return { ...before, waiting, predictedDrainMs: before.predictedDrainMs * left };
+        };
+        expect(refusal(after(waitMs + 1), load)).toBeNull();
+        if (waitMs < before.predictedDrainMs) expect(refusal(after(waitMs * 0.9), load)).not.toBeNull();
+      }),
+    );
   });
 
   it('says which limit was passed, and by how much', () => {
