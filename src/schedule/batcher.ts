@@ -2,6 +2,7 @@
 import { batchMs, type BatchShape } from '../device/batch-shape.ts';
 import type { Lane, RunKey } from './item.ts';
 import { pickRuns } from './look-ahead.ts';
+import { sharingCount } from './queue.ts';
 import type { BatchBounds, BatchPick, CallQueue, Candidate, QueueView, Turn } from './view.ts';
 
 /** Interactive batches that may overtake waiting bulk work before bulk has a turn. */
@@ -60,7 +61,7 @@ export function pickBatch<Call extends CallQueue>(
     maxMs: maxSliceMs[lane],
   };
   const picked = shape.isAlone
-    ? takeInOrder(sharing, shape, bounds)
+    ? takeInOrder(sharing.slice(0, sharingCount(sharing)), shape, bounds)
     : pickRuns(inTurns(sharing, new Set()), { shape, bounds, nowMs });
   return { lane, ...picked };
 }
