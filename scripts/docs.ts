@@ -4,7 +4,7 @@ import { format } from 'prettier';
 import { describeSettings } from '../src/config/describe.ts';
 import { flagOf, variableOf } from '../src/config/names.ts';
 import { errorCatalogue } from '../src/errors.ts';
-import { createMetrics } from '../src/telemetry/metrics.ts';
+import { createIdleMetrics } from '../test/support/declared-metrics.ts';
 
 const readmeUrl = new URL('../README.md', import.meta.url);
 
@@ -33,20 +33,7 @@ function errorsTable(): string {
 }
 
 async function metricsTable(): Promise<string> {
-  const metrics = createMetrics();
-  const zero = () => 0;
-  metrics.watch({
-    queuedInputs: zero,
-    queuedTokens: zero,
-    queueSeconds: zero,
-    resultCacheBytes: zero,
-    runningInputs: zero,
-    executorsReady: zero,
-    isReady: () => false,
-    executors: () => [],
-    residentBytes: zero,
-    build: { version: '', node: '', onnxruntime: '' },
-  });
+  const metrics = createIdleMetrics();
   const described = await metrics.registry.getMetricsAsJSON();
   return table(
     ['Metric', 'Type', 'What it counts'],

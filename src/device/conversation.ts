@@ -138,7 +138,7 @@ export function openConversation(options: ConversationOptions): Conversation {
     const run = runs.find(reply.runId);
     runs.finish(reply.runId, reply.nextRunId, clock.nowMs());
     cancelAnswerTimer();
-    if (runs.all.length > 0) expectAnswer('run', limits.runTimeoutMs);
+    if (!runs.isEmpty) expectAnswer('run', limits.runTimeoutMs);
     run?.answer(reply);
   }
 
@@ -152,7 +152,7 @@ export function openConversation(options: ConversationOptions): Conversation {
   channel.onMessage((message) => {
     if (goneReason !== null) return;
     if (load !== null) answerLoad(message);
-    else if (runs.all.length > 0) answerRun(message);
+    else if (!runs.isEmpty) answerRun(message);
     else close('it sent a message that nobody asked for', 'executorGone');
   });
   channel.onExit((reason) => {
@@ -173,7 +173,7 @@ export function openConversation(options: ConversationOptions): Conversation {
   function askRun(batch: RunBatch, wish: RunOptions, runId: number, skipped: Set<number>): Promise<RunReply> {
     if (goneReason !== null) return Promise.reject(new RunFailure('notStarted', goneReason));
     return new Promise((answer, fail) => {
-      if (runs.all.length === 0) expectAnswer('run', limits.runTimeoutMs);
+      if (runs.isEmpty) expectAnswer('run', limits.runTimeoutMs);
       runs.add({ ...wish, runId, batch, skipped, answer, fail }, clock.nowMs());
       channel.send({ type: 'run', runId, isUrgent: wish.isUrgent, batch });
     });

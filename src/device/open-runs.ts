@@ -28,6 +28,11 @@ export class OpenRuns<Run extends OpenRun = OpenRun> {
     return [...this.#runs.values()];
   }
 
+  /** Whether there is none. */
+  get isEmpty(): boolean {
+    return this.#runs.size === 0;
+  }
+
   /** The run with this id, if it is open. */
   find(runId: unknown): Run | undefined {
     return typeof runId === 'number' ? this.#runs.get(runId) : undefined;

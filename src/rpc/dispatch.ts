@@ -3,6 +3,7 @@ import type { Clock } from '../clock.ts';
 import { ServiceError } from '../errors.ts';
 import type { Scheduler } from '../schedule/scheduler.ts';
 import type { ServedTasks } from '../task/context.ts';
+import type { EndedCall } from '../telemetry/record.ts';
 import { CallStages } from '../telemetry/stages.ts';
 import type { Tracer } from '../telemetry/trace.ts';
 import type { InfoBuilder } from './capabilities.ts';
@@ -18,20 +19,6 @@ import { encodeError, encodeSuccess } from './reply.ts';
 import { silence, type FrameContext, type Reply } from './service.ts';
 import { prepareTask, type TaskLimits } from './tasks.ts';
 
-/** How a call ended, for metrics and the log. */
-export interface CallRecord {
-  /** A defined method, or `undefined` for all others together. */
-  readonly method: string;
-  /** `ok` or the name of a catalogue entry. */
-  readonly outcome: string;
-  readonly transport: string;
-  readonly latencyMs: number;
-  /** Set for errors that are bugs: what was thrown. */
-  readonly bug: unknown;
-  /** What it spent where, and the name of its request. */
-  readonly stages: CallStages;
-}
-
 /** What a dispatcher is made of. */
 export interface DispatchParts {
   readonly tasks: ServedTasks;
@@ -41,7 +28,7 @@ export interface DispatchParts {
   readonly limits: TaskLimits & { readonly deadlineMs: number };
   /** True once the process is on its way out: calls that need a device are refused. */
   readonly isDraining: () => boolean;
-  readonly onCall: (record: CallRecord) => void;
+  readonly onCall: (record: EndedCall) => void;
   /** null: nobody records spans. */
   readonly tracer?: Tracer | null;
 }

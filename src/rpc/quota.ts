@@ -1,7 +1,7 @@
 /** Owns what one caller may take of the server: calls in time, and tokens in the queue. */
 import type { Clock } from '../clock.ts';
 import { ServiceError } from '../errors.ts';
-import { maxRetryAfterMs, minRetryAfterMs } from '../schedule/admission.ts';
+import { boundedRetryAfterMs } from '../schedule/admission.ts';
 import type { Load } from '../schedule/admission.ts';
 import type { Scheduler } from '../schedule/scheduler.ts';
 
@@ -88,7 +88,7 @@ export function createCallerQuota(initial: QuotaLimits, { clock, onRefused }: Qu
         // A caller's tokens leave evenly while the queue drains.
         const part = Math.min(1, (wanted - limits.queuedTokens) / heldTokens);
         throw new ServiceError('overloaded', 'The share of this key in the queue is full; try again later', {
-          retryAfterMs: Math.round(Math.min(maxRetryAfterMs, Math.max(minRetryAfterMs, drainMs() * part))),
+          retryAfterMs: Math.round(boundedRetryAfterMs(drainMs() * part)),
           limit: limits.queuedTokens,
           received: wanted,
         });

@@ -44,6 +44,10 @@ const turnsFactor = 2;
  */
 const plannedShare = 0.8;
 
+/** A wait as a refused caller may be told it. @unit ms */
+export const boundedRetryAfterMs = (waitMs: number): number =>
+  Math.min(maxRetryAfterMs, Math.max(minRetryAfterMs, waitMs));
+
 /** A limit that a call would pass. */
 interface Excess {
   readonly why: string;
@@ -83,9 +87,9 @@ export function checkAdmission(view: AdmissionView, incoming: Load, limits: Admi
   const excesses = excessesOf(view, incoming, limits);
   const [first] = excesses;
   if (first === undefined) return;
-  const waitMs = Math.max(minRetryAfterMs, ...excesses.map((excess) => excess.waitMs));
+  const waitMs = Math.max(...excesses.map((excess) => excess.waitMs));
   throw new ServiceError('overloaded', `The queue is full (${first.why}); try again later`, {
-    retryAfterMs: Math.ceil(Math.min(maxRetryAfterMs, waitMs)),
+    retryAfterMs: Math.ceil(boundedRetryAfterMs(waitMs)),
     limit: Math.round(first.limit),
     received: Math.round(first.received),
   });

@@ -3,6 +3,7 @@ import type { Clock } from '../clock.ts';
 import { batchMs, type BatchShape } from '../device/batch-shape.ts';
 import { RunFailure, type DevicePool, type RunResult, type TakenExecutor, type TakeWish } from '../device/pool.ts';
 import { ServiceError } from '../errors.ts';
+import type { EndedRun } from '../telemetry/record.ts';
 import { allFinite } from '../tensor/finite.ts';
 import { Batch, requestIdsOf, rowOf, type Entry } from './batch.ts';
 import { maxSliceMs, pickBatch, pickTurn } from './batcher.ts';
@@ -17,23 +18,9 @@ export const maxLostRuns = 2;
 /** Times that an item may lose its executor before its turn had come; no fault of its own, and yet an end. */
 export const maxLostStarts = 8;
 
-/** A batch that ran. */
-export interface FinishedRun {
-  readonly device: string;
-  readonly items: number;
-  /** Real tokens, and those that went through the graph. */
-  readonly tokens: number;
-  readonly paddedTokens: number;
-  readonly computeMs: number;
-  /** What it should have taken. */
-  readonly expectedMs: number;
-  /** Longest wait of its items. */
-  readonly queueMs: number;
-}
-
 /** Told of what happens, for metrics and the log. */
 export interface RunObserver {
-  onRun(run: FinishedRun): void;
+  onRun(run: EndedRun): void;
   /** `requestIds` name those whose texts were in it, so many as a line of a log may name. */
   onLostRun(run: {
     executorId: string;
@@ -80,7 +67,7 @@ export function createLoop({ pool, clock, gauges, observer, soon }: LoopParts): 
   function mayQueue(modelId: string): boolean {
     const executors = pool.activeCount(modelId);
     if (gauges.queuedItems <= executors) return false;
-    return pool.isAlone(modelId) || gauges.queuedMs > maxSliceMs.interactive * executors;
+    return gauges.queuedMs > maxSliceMs.interactive * executors || pool.isAlone(modelId);
   }
 
   const wishOf = (modelId: string, lane: Lane): TakeWish => ({

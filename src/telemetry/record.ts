@@ -3,8 +3,8 @@ import type { Log } from './log.ts';
 import type { Metrics } from './metrics.ts';
 import type { CallStages } from './stages.ts';
 
-/** How a call ended. */
-interface EndedCall {
+/** How a call ended, for metrics and the log. */
+export interface EndedCall {
   /** A defined method, or one name for all others. */
   readonly method: string;
   /** `ok` or the name of a catalogue entry. */
@@ -14,17 +14,21 @@ interface EndedCall {
   readonly latencyMs: number;
   /** What was thrown where it is a bug, else null. */
   readonly bug: unknown;
+  /** What it spent where, and the name of its request. */
   readonly stages: CallStages;
 }
 
-/** What a batch took. Times in milliseconds. */
-interface EndedRun {
+/** A batch that ran. */
+export interface EndedRun {
   readonly device: string;
   readonly items: number;
+  /** Real tokens, and those that went through the graph. */
   readonly tokens: number;
   readonly paddedTokens: number;
   readonly computeMs: number;
+  /** What it should have taken. */
   readonly expectedMs: number;
+  /** Longest wait of its items. */
   readonly queueMs: number;
 }
 

@@ -1,25 +1,12 @@
 /** Owns connections that do nothing, end by halves, or stay between calls. */
-import { afterEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { embedding, ok } from '../support/harness/frames.ts';
-import { openHttpClient, type HttpClient } from '../support/harness/http-client.ts';
-import { startServer, type TestServer } from '../support/harness/server.ts';
-import type { Settings } from '../../src/config/settings.ts';
+import { closedAfterEach, embedRequest } from '../support/harness/opened.ts';
 
-const opened: { close(): Promise<void> }[] = [];
-async function start(settings: Partial<Settings> = {}): Promise<{ server: TestServer; client: HttpClient }> {
-  const server = await startServer(settings);
-  const client = await openHttpClient(server);
-  opened.push(client, server);
-  return { server, client };
-}
-afterEach(async () => {
-  for (const each of opened.splice(0)) await each.close();
-});
+const start = closedAfterEach();
 
 /** What common balancers keep an idle connection for; one of a server must last longer. @unit s */
-const balancerIdleSeconds = 60;
-const httpRequest = (body: string) =>
-  `POST /rcp/embed HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`;
+const balancerIdleSeconds = 75;
 
 describe('an idle connection', () => {
   it('is kept for longer than balancers keep theirs, so that no call meets a closing one', async () => {
@@ -43,7 +30,7 @@ describe('a connection whose caller', () => {
   it('has ended its half after the request gets its answer, and is closed then', async () => {
     const { server, client } = await start();
     const { socket, ended } = await client.open();
-    socket.end(httpRequest(embedding(1, 'hold')));
+    socket.end(embedRequest(embedding(1, 'hold')));
     await server.untilBusy(1, 0);
     server.engine.release();
     expect(await ended).toMatch(/^HTTP\/1\.1 200 OK\r\n[^]*"vectors"/);
@@ -52,7 +39,7 @@ describe('a connection whose caller', () => {
   it('has ended its half in the middle of a body is closed, and nothing of it runs', async () => {
     const { server, client } = await start();
     const { socket, ended } = await client.open();
-    const whole = httpRequest(embedding(1, 'never run'));
+    const whole = embedRequest(embedding(1, 'never run'));
     socket.end(whole.slice(0, -5));
     expect(await ended).not.toMatch(/^HTTP\/1\.1 200/);
     expect((await client.ask(embedding(2, 'a'))).value).toMatchObject(ok(2));

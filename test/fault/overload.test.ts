@@ -1,21 +1,11 @@
 /** Owns what an overload does to work: who is refused, when, and what never reaches a device. */
 import { setTimeout as wait } from 'node:timers/promises';
-import { afterEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { embedding, failure, ok, request } from '../support/harness/frames.ts';
-import { openHttpClient, type HttpClient } from '../support/harness/http-client.ts';
-import { startServer, type TestServer } from '../support/harness/server.ts';
-import type { Settings } from '../../src/config/settings.ts';
+import { closedAfterEach, embedRequest } from '../support/harness/opened.ts';
+import type { TestServer } from '../support/harness/server.ts';
 
-const opened: { close(): Promise<void> }[] = [];
-async function start(settings: Partial<Settings>): Promise<{ server: TestServer; client: HttpClient }> {
-  const server = await startServer(settings);
-  const client = await openHttpClient(server);
-  opened.push(client, server);
-  return { server, client };
-}
-afterEach(async () => {
-  for (const each of opened.splice(0)) await each.close();
-});
+const start = closedAfterEach();
 
 const many = <Made>(count: number, make: (index: number) => Made) => Array.from({ length: count }, (_, at) => make(at));
 /** Every text that has reached the executor. */
@@ -26,8 +16,6 @@ async function untilBehind({ service }: TestServer, count: number): Promise<void
   const { gauges } = service.scheduler;
   while (gauges.runningItems + gauges.queuedItems - 1 !== count) await wait(2);
 }
-const httpRequest = (body: string) =>
-  `POST /rcp/embed HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`;
 
 describe('a server that gets ten times what its queue holds', () => {
   it('refuses while its device stands still, so that no refusal waits for one', async () => {
@@ -86,7 +74,7 @@ describe('a hundred callers that vanish', () => {
     const held = client.ask(embedding('held', 'hold'));
     await server.untilBusy(1, 0);
     const connections = await Promise.all(many(100, () => client.open()));
-    connections.forEach(({ socket }, at) => socket.write(httpRequest(embedding(at, `vanished ${String(at)}`))));
+    connections.forEach(({ socket }, at) => socket.write(embedRequest(embedding(at, `vanished ${String(at)}`))));
     await untilBehind(server, 100);
     connections.forEach(({ socket }, at) => (at % 2 === 0 ? socket.destroy() : socket.resetAndDestroy()));
     await untilBehind(server, 0);
@@ -102,7 +90,7 @@ describe('a hundred callers that vanish', () => {
     const held = client.ask(embedding('held', 'hold'));
     await server.untilBusy(1, 0);
     const { socket } = await client.open();
-    socket.write(many(100, (at) => httpRequest(embedding(at, `vanished ${String(at)}`))).join(''));
+    socket.write(many(100, (at) => embedRequest(embedding(at, `vanished ${String(at)}`))).join(''));
     await untilBehind(server, 100);
     socket.destroy();
     await untilBehind(server, 0);

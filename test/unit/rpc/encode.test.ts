@@ -10,6 +10,7 @@ import {
   type VectorForm,
 } from '../../../src/rpc/encode.ts';
 import { integerOutputs, quantize } from '../../../src/tensor/quantize.ts';
+import { turnsDuring } from '../../support/event-loop.ts';
 
 const usage: CallUsage = {
   inputTokens: 3,
@@ -31,20 +32,6 @@ const vectors = (dimension: number) =>
   fc.array(fc.float32Array({ minLength: dimension, maxLength: dimension, noNaN: true, noDefaultInfinity: true }), {
     maxLength: 5,
   });
-
-/** Turns of the event loop that pass while `work` is done. */
-async function turnsDuring(work: () => Promise<unknown>): Promise<number> {
-  let turns = 0;
-  let isDone = false;
-  const tick = () => {
-    turns += 1;
-    if (!isDone) setImmediate(tick);
-  };
-  setImmediate(tick);
-  await work();
-  isDone = true;
-  return turns;
-}
 
 describe('dense vectors', () => {
   it('carry the same float32 as numbers and as base64', async () => {

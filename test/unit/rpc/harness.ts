@@ -1,6 +1,7 @@
 /** Owns a protocol service over a fake scheduler: text in, parsed answers out. */
 import { createInfoBuilder } from '../../../src/rpc/capabilities.ts';
-import { createDispatcher, type CallRecord } from '../../../src/rpc/dispatch.ts';
+import { createDispatcher } from '../../../src/rpc/dispatch.ts';
+import type { EndedCall } from '../../../src/telemetry/record.ts';
 import { createFrameService } from '../../../src/rpc/frames.ts';
 import type { FrameContext, FrameService, Reply } from '../../../src/rpc/service.ts';
 import { Session } from '../../../src/rpc/session.ts';
@@ -20,7 +21,7 @@ export interface Harness {
   readonly frames: FrameService;
   readonly scheduler: FakeScheduler;
   readonly clock: FakeClock;
-  readonly records: CallRecord[];
+  readonly records: EndedCall[];
   readonly notifications: string[];
   contextOf(rest?: Partial<FrameContext>): FrameContext;
   reply(text: string, rest?: Partial<FrameContext>): Promise<Reply>;
@@ -67,7 +68,7 @@ export const fittingScheduler = () =>
 /** A service over `tasks`. */
 export function createHarness(tasks: ServedTasks = allTasks(), scheduler: FakeScheduler = fittingScheduler()): Harness {
   const clock = createFakeClock();
-  const records: CallRecord[] = [];
+  const records: EndedCall[] = [];
   const notifications: string[] = [];
   let isDraining = false;
   const info = createInfoBuilder({ name: 'trivec', version: '0' }, tasks, limits, () => []);

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { createMetrics } from '../../../src/telemetry/metrics.ts';
+import { createIdleMetrics } from '../../support/declared-metrics.ts';
 import { observabilityFolder, readAlerts, readDashboard, readOwnAlerts } from '../../support/observability.ts';
 import { readPromql } from '../../support/promql.ts';
 
@@ -9,20 +9,7 @@ const scrapeLabels = ['instance', 'job'];
 
 /** Every name that a query may select, with the labels that its series have. */
 function knownSeries(): Map<string, readonly string[]> {
-  const metrics = createMetrics();
-  const zero = () => 0;
-  metrics.watch({
-    queuedInputs: zero,
-    queuedTokens: zero,
-    queueSeconds: zero,
-    runningInputs: zero,
-    executorsReady: zero,
-    resultCacheBytes: zero,
-    residentBytes: zero,
-    isReady: () => true,
-    executors: () => [],
-    build: { version: '', node: '', onnxruntime: '' },
-  });
+  const metrics = createIdleMetrics();
   const declared = metrics.registry.getMetricsAsArray() as unknown as {
     readonly name: string;
     readonly type: string;

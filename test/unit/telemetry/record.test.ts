@@ -5,7 +5,7 @@ import { describe, expect, it } from 'vitest';
 import { errorCatalogue } from '../../../src/errors.ts';
 import { createMetrics } from '../../../src/telemetry/metrics.ts';
 import { createRunRecorder, recordCall } from '../../../src/telemetry/record.ts';
-import type { CallRecord } from '../../../src/rpc/dispatch.ts';
+import type { EndedCall } from '../../../src/telemetry/record.ts';
 import { allTasks, createHarness } from '../rpc/harness.ts';
 
 /** A log in memory at a level. */
@@ -63,7 +63,7 @@ describe('labels of calls', () => {
 async function recordsOf(
   act: (harness: ReturnType<typeof createHarness>) => unknown,
   isDraining = false,
-): Promise<{ text: string; records: readonly CallRecord[] }> {
+): Promise<{ text: string; records: readonly EndedCall[] }> {
   const harness = createHarness(allTasks());
   await act(harness);
   const metrics = createMetrics();

@@ -1,20 +1,7 @@
 /** Owns the rule that tokenising never holds up the thread that serves. */
 import { describe, expect, it } from 'vitest';
 import { loadMinilm, openMinilm } from './minilm.ts';
-
-/** Turns of the event loop that pass while `work` is done. */
-async function turnsDuring(work: () => Promise<unknown>): Promise<number> {
-  let turns = 0;
-  let isDone = false;
-  const tick = () => {
-    turns += 1;
-    if (!isDone) setImmediate(tick);
-  };
-  setImmediate(tick);
-  await work();
-  isDone = true;
-  return turns;
-}
+import { turnsDuring } from '../../support/event-loop.ts';
 
 /** Far more than the few turns that the steps of a call themselves take. */
 const manyTurns = 100;
