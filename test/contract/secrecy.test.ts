@@ -83,6 +83,15 @@ const frames = (marker: string): fc.Arbitrary<string> => {
   );
 };
 
+/** A call for each outcome that is looked for in the log: whether chance makes one is no rule. */
+const certainFrames = (marker: string): string[] =>
+  [
+    { inputs: [marker, 'a'] },
+    { inputs: [marker, 'a'], kind: marker },
+    { inputs: [marker, 'a'], encoding: marker },
+    { inputs: [marker, 'boom'] },
+  ].map((params) => JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'embed', params }));
+
 /** An answer without what it must repeat: ids, the nonce, progress tokens, and a value that is not supported. */
 function withoutEchoes(text: string): string {
   return JSON.stringify(JSON.parse(text), (name, value: unknown) =>
@@ -193,7 +202,12 @@ describe('what a caller sends', () => {
           expect(server.logText()).not.toContain(marker);
           expect(await metricsOf(client)).not.toContain(marker);
         }),
-        { numRuns: 300 },
+        {
+          numRuns: 300,
+          examples: certainFrames('zqexample0000000').map((frame) => [
+            { marker: 'zqexample0000000', frame, path: '', headers: {}, authorization: `Bearer ${key}` },
+          ]),
+        },
       );
       // Calls of every kind were made, and all of them were logged.
       for (const outcome of ['ok', 'invalidParams', 'unsupportedOption', 'internal']) {
