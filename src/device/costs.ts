@@ -22,8 +22,12 @@ export interface CostFacts {
   readonly threads: number;
 }
 
-/** A MaxSim sum is a product of few rows beside the encoder's pass that gives them. */
-const timedHead = (head: Head): Head => (head === 'maxSim' ? 'rows' : head);
+/**
+ * A MaxSim sum is a product of few rows beside the encoder's pass that gives them, and pooling is little beside the
+ * pass that gives the encoder's own rows.
+ */
+const stoodFor: Partial<Record<Head, Head>> = { maxSim: 'rows', hidden: 'dense' };
+const timedHead = (head: Head): Head => stoodFor[head] ?? head;
 
 /** The costs of a device, kept in `store`. */
 export function createDeviceCosts(store: CostStore, { models, ...facts }: CostFacts): DeviceCosts {

@@ -88,6 +88,7 @@ function fitsHead({ values, indices }: Record<string, unknown>, rowCount: number
     case 'dense':
       return values.length > 0;
     case 'rows':
+    case 'hidden':
       return rowCount === 0 ? values.length === 0 : values.length > 0 && values.length % rowCount === 0;
     case 'logit':
     case 'maxSim':

@@ -1,5 +1,5 @@
 /** Owns what a batch must fulfil before the engine sees it: an id out of range can end a process on some providers. */
-import type { ModelLoad, RunBatch, RunItem } from './protocol.ts';
+import type { Head, ModelLoad, RunBatch, RunItem } from './protocol.ts';
 
 /**
  * Why the batch must not run on a model whose graph has these inputs, or null. Names the position of the item, never
@@ -11,7 +11,7 @@ export function batchProblem(
   inputNames: readonly string[],
 ): string | null {
   if (model === undefined) return `no model is loaded under the id ${batch.modelId}`;
-  if (!model.heads.includes(batch.head)) return `model ${batch.modelId} has no head ${batch.head}`;
+  if (!hasHead(model, batch.head)) return `model ${batch.modelId} has no head ${batch.head}`;
   if (batch.head === 'maxSim') {
     const query = batch.queryRows;
     if (query === null) return 'maxSim needs query rows';
@@ -25,6 +25,9 @@ export function batchProblem(
   }
   return null;
 }
+
+const hasHead = ({ heads, hiddenOutput }: ModelLoad, head: Head): boolean =>
+  head === 'hidden' ? hiddenOutput !== undefined : heads.includes(head);
 
 function itemProblem(item: RunItem, model: ModelLoad, needsRows: boolean): string | null {
   const tokens = item.ids.length;
@@ -41,7 +44,7 @@ function itemProblem(item: RunItem, model: ModelLoad, needsRows: boolean): strin
     if (keptRows?.every((row) => row >= 0 && row < tokens) === false) return 'a kept row is not a position of the text';
   }
   if (needsRows && item.keptRows?.length === 0) return 'no kept row to compare with';
-  const lacking = item.sharedHeads?.find(({ head }) => !model.heads.includes(head));
+  const lacking = item.sharedHeads?.find(({ head }) => !hasHead(model, head));
   return lacking === undefined ? null : `model ${model.modelId} has no head ${lacking.head}`;
 }
 

@@ -6,9 +6,10 @@ import type { Head, ModelLoad } from './protocol.ts';
 
 /** Why a session cannot serve what its model promises, or null. */
 export function graphProblem(
-  { heads, runPolicy, sparse }: Pick<ModelLoad, 'heads' | 'runPolicy' | 'sparse'>,
+  load: Pick<ModelLoad, 'heads' | 'runPolicy' | 'sparse' | 'hiddenOutput'>,
   session: Pick<InferenceSession, 'inputNames' | 'inputMetadata' | 'outputMetadata'>,
 ): string | null {
+  const { heads, runPolicy, sparse, hiddenOutput } = load;
   for (const input of session.inputMetadata) {
     if (!isFedInput(input.name)) return `the graph asks for the input ${input.name}, which is not supported`;
     if (!input.isTensor || input.type !== 'int64') return `the input ${input.name} is not an int64 tensor`;
@@ -19,7 +20,11 @@ export function graphProblem(
     return 'texts are to be padded, and the graph has no input attention_mask';
   }
   const hasTopTerms = heads.includes('sparse') && sparse !== null && sparse.topTerms !== null;
-  const names = [...heads.map(graphOutputOf), ...(hasTopTerms ? Object.values(topTermOutputs) : [])];
+  const names = [
+    ...heads.map((head) => graphOutputOf(head, load)),
+    ...(hasTopTerms ? Object.values(topTermOutputs) : []),
+    ...(hiddenOutput === undefined ? [] : [hiddenOutput]),
+  ];
   for (const name of names) {
     const output = session.outputMetadata.find((candidate) => candidate.name === name);
     if (output === undefined) return `the graph has no output ${name}, which the heads ${heads.join(', ')} need`;
@@ -31,6 +36,8 @@ export function graphProblem(
 }
 
 /** Name of the output of the model's own graph that a head is read from: MaxSim starts from the rows. */
-export function graphOutputOf(head: Head): string {
-  return headOutputs[head === 'maxSim' ? 'rows' : head];
+export function graphOutputOf(head: Head, { hiddenOutput }: Pick<ModelLoad, 'hiddenOutput'>): string {
+  if (head !== 'hidden') return headOutputs[head === 'maxSim' ? 'rows' : head];
+  if (hiddenOutput === undefined) throw new Error('the graph gives no rows of its encoder');
+  return hiddenOutput;
 }

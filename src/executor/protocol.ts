@@ -3,12 +3,16 @@
 /**
  * What a run returns for each item:
  * `dense` one vector, `sparse` the non-zero terms, `rows` one vector per kept token,
- * `logit` the one score of a cross-encoder, `maxSim` the MaxSim sum of the kept rows with the query's rows.
+ * `logit` the one score of a cross-encoder, `maxSim` the MaxSim sum of the kept rows with the query's rows,
+ * `hidden` the encoder's own rows, one per token: an output that the graph has anyway, to which nothing is added.
  */
-export type Head = 'dense' | 'sparse' | 'rows' | 'logit' | 'maxSim';
+export type Head = AddedHead | 'hidden';
+
+/** A head that is added to a model's graph, or is a graph of its own. */
+export type AddedHead = 'dense' | 'sparse' | 'rows' | 'logit' | 'maxSim';
 
 /** Name of the graph output that carries each head; `maxSim` is the stand-alone MaxSim graph's. */
-export const headOutputs: Readonly<Record<Head, string>> = {
+export const headOutputs: Readonly<Record<AddedHead, string>> = {
   dense: 'trivec_dense',
   sparse: 'trivec_sparse',
   rows: 'trivec_rows',
@@ -106,7 +110,9 @@ export interface ModelLoad {
   readonly modelId: string;
   /** Prepared graph: the original with its heads appended. */
   readonly graphPath: string;
-  readonly heads: readonly Head[];
+  readonly heads: readonly AddedHead[];
+  /** Name of the graph's own output that `hidden` is read from; absent: the model does not serve it. */
+  readonly hiddenOutput?: string;
   readonly vocabularySize: number;
   readonly maxTokens: number;
   /** int8 graphs quantise activations while running, which decides how the session is set up. */

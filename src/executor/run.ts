@@ -107,7 +107,7 @@ async function runPass(pass: Pass): Promise<RunRow[]> {
 }
 
 const outputNamesOf = (head: Head, model: LoadedModel): string[] =>
-  readsTopTerms(head, model) ? [topTermOutputs.weights, topTermOutputs.ids] : [graphOutputOf(head)];
+  readsTopTerms(head, model) ? [topTermOutputs.weights, topTermOutputs.ids] : [graphOutputOf(head, model.load)];
 
 /** The full rows of terms are copied only where a text has more terms than the heaviest ones that were read. */
 async function addFullTerms({ run, items, size }: Pass, outputs: Map<string, Output>): Promise<void> {
@@ -130,8 +130,8 @@ function outputNamed(outputs: Outputs, name: string): Output {
 
 /** What one head gave for one item. */
 async function headRow(pass: Pass, outputs: Outputs, index: number, item: RunItem, head: Head): Promise<RunRow> {
-  const { size } = pass;
-  const output = () => outputNamed(outputs, graphOutputOf(head));
+  const { size, model } = pass;
+  const output = () => outputNamed(outputs, graphOutputOf(head, model.load));
   switch (head) {
     case 'dense':
     case 'logit':
@@ -139,6 +139,7 @@ async function headRow(pass: Pass, outputs: Outputs, index: number, item: RunIte
     case 'sparse':
       return sparseRow(pass, outputs, index, item);
     case 'rows':
+    case 'hidden':
       return { values: keptRows(pass, output(), index, item).values, indices: null };
     case 'maxSim':
       return { values: await maxSim(pass, keptRows(pass, output(), index, item)), indices: null };

@@ -2,12 +2,12 @@
 import { elementTypes } from '../kernels/onnx/builder.ts';
 import type { Shape } from '../kernels/onnx/builder.ts';
 import type { GraphDescription, GraphValue } from '../kernels/onnx/read.ts';
-import type { Head } from '../executor/protocol.ts';
+import type { AddedHead } from '../executor/protocol.ts';
 import type { ModelManifest } from './manifest.ts';
 import { widthAfter } from './vector-steps.ts';
 
-/** A head that is part of a model's graph. */
-export type GraphHead = Exclude<Head, 'maxSim'>;
+/** A head that is added to a model's graph. */
+export type GraphHead = Exclude<AddedHead, 'maxSim'>;
 
 /** What decides where a head starts. */
 export type SourceFacts = Pick<
@@ -35,17 +35,22 @@ export interface HeadSource {
 /** Outputs of graphs that give all three results of bge-m3. @source aapot/bge-m3-onnx */
 export const graphOutputs = { vector: 'dense_vecs', tokenWeights: 'sparse_vecs', m3Rows: 'colbert_vecs' } as const;
 
+/** Names of an encoder's rows. */
 const rowNames = ['last_hidden_state', 'token_embeddings', 'hidden_states', 'output_0', 'contextual', 'output'];
+
+const wanted = (names: readonly string[], shape: Shape, isComplete = false, mayHaveAnyName = true): WantedOutput => ({
+  names,
+  shape,
+  isComplete,
+  mayHaveAnyName,
+});
+
+/** Rows of the usual exporters' names. */
+const rows = (width: number, isComplete: boolean): WantedOutput =>
+  wanted(rowNames, ['batch', 'sequence', width], isComplete);
 
 /** What each head can start from, the preferred one first. */
 export function wantedOutputs(head: GraphHead, facts: SourceFacts): WantedOutput[] {
-  const wanted = (names: readonly string[], shape: Shape, isComplete = false, mayHaveAnyName = true): WantedOutput => ({
-    names,
-    shape,
-    isComplete,
-    mayHaveAnyName,
-  });
-  const rows = (width: number, isComplete: boolean) => wanted(rowNames, ['batch', 'sequence', width], isComplete);
   const vocabulary = wanted(['logits', 'output'], ['batch', 'sequence', facts.vocabularySize]);
   switch (head) {
     case 'dense': {
@@ -101,6 +106,12 @@ function findOutput(graph: GraphDescription, wanted: WantedOutput): GraphValue |
   const shaped = fitting.filter(({ shape }) => shape !== null);
   return shaped.length === 1 ? (shaped[0] ?? null) : null;
 }
+
+/** The output with the encoder's own rows, one for each token; null where the graph has none. */
+export const hiddenSource = (
+  graph: GraphDescription,
+  { hiddenSize }: Pick<SourceFacts, 'hiddenSize'>,
+): GraphValue | null => findOutput(graph, rows(hiddenSize, false));
 
 /** The output that a head starts from; null where the graph has none. */
 export function headSource(graph: GraphDescription, head: GraphHead, facts: SourceFacts): HeadSource | null {

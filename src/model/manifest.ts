@@ -1,5 +1,5 @@
 /** Owns what a model is: the facts read from its folder before anything is loaded. */
-import type { Head, RunPolicy } from '../executor/protocol.ts';
+import type { AddedHead, RunPolicy } from '../executor/protocol.ts';
 import { precisionLabel } from './convert/steps.ts';
 import type { ConversionStep } from './convert/steps.ts';
 import type { SparseRules } from './sparse-rules.ts';
@@ -19,7 +19,7 @@ export interface Prompts {
 
 /** A self-check: ids that run at warm-up, and what the reference implementation gives for them. */
 export interface SelfCheck {
-  readonly head: Head;
+  readonly head: AddedHead;
   readonly ids: readonly number[];
   /** dense: the vector; sparse: term ids and weights; rows: the rows, concatenated; logit: one number. */
   readonly expected: { readonly values: readonly number[]; readonly indices: readonly number[] | null };
@@ -109,7 +109,9 @@ export interface ModelManifest {
   readonly inputs: GraphInputs;
   readonly runPolicy: RunPolicy;
   /** Heads that the prepared graph gets. */
-  readonly heads: readonly Head[];
+  readonly heads: readonly AddedHead[];
+  /** Name of the graph's own output with the encoder's rows, for models that embed; absent: the graph shows none. */
+  readonly hiddenOutput?: string;
   readonly selfChecks: readonly SelfCheck[];
 }
 

@@ -90,6 +90,7 @@ async function prepareModel(model: ModelManifest, cacheDir: string, options: Hea
     modelId: loadIdOf(model),
     graphPath: await provideGraph(cacheDir, `${joinName(name, file.label, shortHash(heads))}.onnx`, file, heads),
     heads: model.heads,
+    ...(model.hiddenOutput === undefined ? {} : { hiddenOutput: model.hiddenOutput }),
     vocabularySize: model.vocabularySize,
     maxTokens: model.maxTokens,
     precision: model.precision,

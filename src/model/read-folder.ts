@@ -15,6 +15,7 @@ import { findGraphFile } from './graph-file.ts';
 import type { GraphFile } from './graph-file.ts';
 import { thisCpu } from './graph-variant.ts';
 import type { DeviceAbilities } from './graph-variant.ts';
+import { hiddenSource } from './head-source.ts';
 import type { SourceFacts } from './head-source.ts';
 import type { ModelManifest, Precision, Prompts } from './manifest.ts';
 import { readModules } from './modules.ts';
@@ -168,6 +169,7 @@ export async function readModelFolder(
   const tooLong = positionProblem(files, file, maxTokens);
   refuse(tooLong === null ? [] : [tooLong]);
   const tokenTableRows = file.graph.tableRows.tokens;
+  const hiddenOutput = uses.includes('embed') ? hiddenSource(file.graph, sources)?.name : undefined;
   return {
     ...sources,
     modelId: files.modelId,
@@ -191,6 +193,7 @@ export async function readModelFolder(
     },
     runPolicy,
     heads,
+    ...(hiddenOutput === undefined ? {} : { hiddenOutput }),
     selfChecks,
   };
 }

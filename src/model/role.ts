@@ -1,5 +1,5 @@
 /** Owns what a model is for: its role by its files, and whether that fits the use it is configured for. */
-import type { Head } from '../executor/protocol.ts';
+import type { AddedHead } from '../executor/protocol.ts';
 import { originalColbert } from './colbert-files.ts';
 import type { FolderConfig } from './config-file.ts';
 import type { ModuleChain } from './modules.ts';
@@ -21,7 +21,7 @@ export interface Abilities {
 interface UseRule {
   readonly setting: string;
   readonly role: ModelRole;
-  readonly heads: readonly Head[];
+  readonly heads: readonly AddedHead[];
   /** Whether another role will do, too. */
   readonly fits?: (role: ModelRole, abilities: Abilities) => boolean;
 }
@@ -90,6 +90,6 @@ export function misfits(
 }
 
 /** The heads of all uses, each once, in the order of the uses. */
-export function headsOf(uses: readonly ModelUse[]): Head[] {
+export function headsOf(uses: readonly ModelUse[]): AddedHead[] {
   return [...new Set(uses.flatMap((use) => useRules[use].heads))];
 }

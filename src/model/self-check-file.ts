@@ -2,7 +2,7 @@
 import { join } from 'node:path';
 import { z } from 'zod';
 import { ConfigurationError } from '../errors.ts';
-import type { Head } from '../executor/protocol.ts';
+import type { AddedHead } from '../executor/protocol.ts';
 import { readOptionalJson } from './json-file.ts';
 import type { SelfCheck } from './manifest.ts';
 
@@ -25,7 +25,7 @@ export const defaultSelfCheckFile = 'self-check.json';
 export async function readSelfChecks(
   folder: string,
   promisedFile: string | null,
-  heads: readonly Head[],
+  heads: readonly AddedHead[],
 ): Promise<SelfCheck[]> {
   const path = join(folder, promisedFile ?? defaultSelfCheckFile);
   const file = await readOptionalJson(path, fileSchema);

@@ -4,6 +4,7 @@ import type { Lane } from '../schedule/item.ts';
 import type { Scheduler } from '../schedule/scheduler.ts';
 import type { CallStages } from '../telemetry/stages.ts';
 import type { TextTokenizer } from '../tokenize/tokenizer.ts';
+import type { KeptSide } from '../tokenize/window.ts';
 
 /** A model with its tokenizer, under the identity that `info` advertises for one task. */
 export interface ServedModel {
@@ -32,12 +33,20 @@ export interface ServedTasks {
   readonly rerankers: readonly Reranker[];
 }
 
+/** What becomes of a text that is too long: refused, or cut with this end kept; null is the model's own end. */
+export type Truncation = 'refuse' | 'keepStart' | 'keepEnd' | null;
+
+const keptSides = { refuse: null, keepStart: 'start', keepEnd: 'end' } as const;
+
+/** The end that is kept of a text that is too long; null: the one that the model keeps. */
+export const keptSideOf = (truncation: Truncation): KeptSide | null =>
+  truncation === null ? null : keptSides[truncation];
+
 /** What a task needs of the service and of its call. */
 export interface TaskContext {
   readonly scheduler: Scheduler;
   readonly lane: Lane;
-  /** False: a text over the model's limit is refused instead of cut. */
-  readonly mayTruncate: boolean;
+  readonly truncation: Truncation;
   /** Aborts with a ServiceError as its reason when the call is cancelled, its deadline passed or its caller left. */
   readonly signal: AbortSignal;
   /** Time until the deadline. @unit ms */

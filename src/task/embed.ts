@@ -3,12 +3,13 @@ import { invalidField, ServiceError } from '../errors.ts';
 import type { ModelManifest } from '../model/manifest.ts';
 import { center, cutAndNormalize } from '../tensor/slice.ts';
 import type { ServedModel, TaskContext, TaskUsage } from './context.ts';
-import { runTexts, type TextsToRun } from './run-texts.ts';
+import { runTexts, type TextsToRun, type TokenCounts } from './run-texts.ts';
 
 /** Dense vectors in input order. */
 export interface Embedded {
   readonly vectors: readonly Float32Array[];
   readonly dimension: number;
+  readonly tokenCounts: TokenCounts;
   readonly usage: TaskUsage;
 }
 
@@ -23,11 +24,11 @@ export async function embed(
   context: TaskContext,
 ): Promise<Embedded> {
   const { dimension, matryoshka } = served.manifest;
-  const { rows, usage } = await runTexts(served, 'dense', input, context);
+  const { rows, tokenCounts, usage } = await runTexts(served, 'dense', input, context);
   const isCut = dimensions !== null && dimensions < dimension;
   const wholeOf = ({ values }: { values: Float32Array }) => (matryoshka.isCentered ? center(values) : values);
   const vectors = rows.map((row) => (isCut ? cutAndNormalize(wholeOf(row), dimensions) : row.values));
-  return { vectors, dimension: dimensions ?? dimension, usage };
+  return { vectors, dimension: dimensions ?? dimension, tokenCounts, usage };
 }
 
 /**
@@ -37,10 +38,10 @@ export async function embed(
 export function checkDimensions(
   model: Pick<ModelManifest, 'dimension' | 'isMatryoshka' | 'modelId'>,
   dimensions: number | null,
+  field = 'x-trivec.dimensions',
 ): void {
   if (dimensions === null) return;
   const { dimension, isMatryoshka, modelId } = model;
-  const field = 'x-trivec.dimensions';
   if (!isMatryoshka && dimensions !== dimension) {
     throw new ServiceError('unsupportedOption', `${field}: vectors of ${modelId} cannot be cut; leave it out`, {
       option: String(dimensions),

@@ -2,12 +2,13 @@
 import { ServiceError } from '../errors.ts';
 import type { Matrix } from '../executor/protocol.ts';
 import type { ServedModel, TaskContext, TaskUsage } from './context.ts';
-import { runTexts, type TextsToRun } from './run-texts.ts';
+import { runTexts, type TextsToRun, type TokenCounts } from './run-texts.ts';
 
 /** Matrices in input order. */
 export interface MultiEmbedded {
   readonly matrices: readonly Matrix[];
   readonly dimension: number;
+  readonly tokenCounts: TokenCounts;
   readonly usage: TaskUsage;
 }
 
@@ -31,11 +32,15 @@ export async function multiVector(
   const checkTokens = (tokens: number) => {
     checkAnswerSize(tokens * bound.maxRowBytes, bound.maxAnswerBytes);
   };
-  const { rows, usage } = await runTexts(served, 'rows', { ...input, checkTokens }, context);
-  return { matrices: rows.map(({ values }) => ({ values, dimension })), dimension, usage };
+  const { rows, tokenCounts, usage } = await runTexts(served, 'rows', { ...input, checkTokens }, context);
+  return { matrices: rows.map(({ values }) => ({ values, dimension })), dimension, tokenCounts, usage };
 }
 
-function checkAnswerSize(estimatedBytes: number, maxAnswerBytes: number): void {
+/**
+ * Refuses an answer before it is made.
+ * @throws tooLarge
+ */
+export function checkAnswerSize(estimatedBytes: number, maxAnswerBytes: number): void {
   if (estimatedBytes <= maxAnswerBytes) return;
   const message = `The answer could take ${estimatedBytes} bytes, the limit is ${maxAnswerBytes}; send fewer inputs`;
   throw new ServiceError('tooLarge', message, { limit: maxAnswerBytes, received: estimatedBytes });

@@ -6,23 +6,30 @@ import type { Admission } from '../schedule/scheduler.ts';
 import { orderByValue, sigmoid } from '../tensor/score.ts';
 import { withPrompt } from '../tokenize/prompts.ts';
 import type { TokenizedText } from '../tokenize/tokenizer.ts';
-import { emptyUsage, type Reranker, type ServedModel, type TaskContext, type TaskUsage } from './context.ts';
-import { runJob } from './run-job.ts';
 import {
-  countTokens,
-  estimateFormTokens,
-  estimateTokens,
-  outcomeTimes,
-  refuseTruncated,
-  toRunItem,
-} from './run-texts.ts';
+  emptyUsage,
+  keptSideOf,
+  type Reranker,
+  type ServedModel,
+  type TaskContext,
+  type TaskUsage,
+} from './context.ts';
+import { estimateFormTokens, estimateTokens } from './given-inputs.ts';
+import { runJob } from './run-job.ts';
+import { countTokens, outcomeTimes, refuseTruncated, tokenCountsOf, toRunItem, type TokenCounts } from './run-texts.ts';
 import { rowChoiceOf, textFormOf, tokenizeForm } from './text-form.ts';
 
 /** Scores in passage order, and the passages best first. */
 export interface Reranked {
   readonly scores: readonly number[];
+  /** Before the activation: what the order follows. */
+  readonly raw: readonly number[];
   /** Indices of the passages, best first, ties by ascending index. */
   readonly order: readonly number[];
+  /** Real tokens that ran for each passage: of the pair with its query, or of the passage alone. */
+  readonly tokenCounts: TokenCounts;
+  /** colbert: what a score is divided by to become a mean over the query's rows, 1 where it is one; else null. */
+  readonly queryRows: number | null;
   readonly usage: TaskUsage;
 }
 
@@ -41,24 +48,23 @@ const passageField = (input: RerankInput) => (index: number) => `${input.field}[
  * @throws overloaded, unavailable, invalidParams (field `query` where it is too long), cancelled, deadlineExceeded, internal
  */
 export async function rerank(reranker: Reranker, input: RerankInput, context: TaskContext): Promise<Reranked> {
-  if (input.passages.length === 0) return { scores: [], order: [], usage: emptyUsage };
+  if (input.passages.length === 0) {
+    return { scores: [], raw: [], order: [], tokenCounts: [], queryRows: null, usage: emptyUsage };
+  }
   const recipe = recipes[reranker.method];
   const load = { items: recipe.extraItems + input.passages.length, tokens: recipe.estimate(reranker.served, input) };
   const admission = context.scheduler.admit(loadIdOf(reranker.served.manifest), load, context.remainingMs());
   try {
-    const { raw, usage } = await recipe.run(reranker.served, input, context, admission);
+    const found = await recipe.run(reranker.served, input, context, admission);
     const isSigmoid = reranker.method !== 'colbert' && reranker.served.manifest.scoreActivation === 'sigmoid';
-    return { scores: isSigmoid ? raw.map(sigmoid) : raw, order: orderByValue(raw), usage };
+    return { ...found, scores: isSigmoid ? found.raw.map(sigmoid) : found.raw, order: orderByValue(found.raw) };
   } finally {
     admission.release();
   }
 }
 
-/** Raw relevance: what the order follows, before any activation. */
-interface RawScores {
-  readonly raw: readonly number[];
-  readonly usage: TaskUsage;
-}
+/** What a recipe gives: relevance before any activation. */
+type RawScores = Omit<Reranked, 'scores' | 'order'>;
 
 interface Recipe {
   /** Items it runs beside one per passage. */
@@ -84,9 +90,14 @@ async function runPairs(
   context: TaskContext,
   admission: Admission,
 ): Promise<RawScores> {
-  if (!context.mayTruncate) refuseTruncated(pairs, passageField(input), served.manifest.maxTokens);
+  if (context.truncation === 'refuse') refuseTruncated(pairs, passageField(input), served.manifest.maxTokens);
   const outcome = await runPassages(served, input, pairs, null, context, admission);
-  return { raw: outcome.rows.map(firstValue), usage: { ...countTokens(pairs), ...outcomeTimes(outcome) } };
+  return {
+    raw: outcome.rows.map(firstValue),
+    tokenCounts: tokenCountsOf(pairs),
+    queryRows: null,
+    usage: { ...countTokens(pairs), ...outcomeTimes(outcome) },
+  };
 }
 
 const crossEncoderRecipe: Recipe = {
@@ -97,7 +108,7 @@ const crossEncoderRecipe: Recipe = {
     const query = withPrompt(input.query, 'query', prompts);
     const passages = input.passages.map((passage) => withPrompt(passage, 'document', prompts));
     const pairs = await context.stages.tokenize(served.manifest.modelId, () =>
-      served.tokenizer.tokenizePairs(query, passages, context.signal),
+      served.tokenizer.tokenizePairs(query, passages, context.signal, undefined, keptSideOf(context.truncation)),
     );
     return runPairs(served, input, pairs, context, admission);
   },
@@ -113,7 +124,13 @@ const generativeRecipe: Recipe = {
   async run(served, input, context, admission) {
     const { query, passages } = input;
     const pairs = await context.stages.tokenize(served.manifest.modelId, () =>
-      served.tokenizer.tokenizePairs(query, passages, context.signal, templateOf(served)),
+      served.tokenizer.tokenizePairs(
+        query,
+        passages,
+        context.signal,
+        templateOf(served),
+        keptSideOf(context.truncation),
+      ),
     );
     return runPairs(served, input, pairs, context, admission);
   },
@@ -127,11 +144,10 @@ function templateOf({ manifest: { modelId, yesNo } }: ServedModel): YesNoRules {
 const colbertRecipe: Recipe = {
   extraItems: 1,
   estimate(served, input) {
-    const { maxTokens } = served.manifest;
     const form = textFormOf(served, 'maxSim', 'document');
     return input.passages.reduce(
-      (sum, passage) => sum + estimateFormTokens(passage, form, maxTokens),
-      estimateFormTokens(input.query, textFormOf(served, 'rows', 'query'), maxTokens),
+      (sum, passage) => sum + estimateFormTokens(passage, form, served),
+      estimateFormTokens(input.query, textFormOf(served, 'rows', 'query'), served),
     );
   },
   async run(served, input, context, admission) {
@@ -144,12 +160,13 @@ const colbertRecipe: Recipe = {
     );
     if (query === undefined) throw new Error('a tokenizer gives one result per text');
     refuseTruncated([query], () => 'query', queryForm.maxTokens ?? maxTokens);
-    const passageForm = textFormOf(served, 'maxSim', 'document');
+    const passageForm = textFormOf(served, 'maxSim', 'document', keptSideOf(context.truncation));
     const prompted = input.passages.map((passage) => withPrompt(passage, 'document', prompts));
     const passages = await context.stages.tokenize(manifest.modelId, () =>
       tokenizer.tokenize(prompted, context.signal, passageForm),
     );
-    if (!context.mayTruncate) refuseTruncated(passages, passageField(input), passageForm.maxTokens ?? maxTokens);
+    if (context.truncation === 'refuse')
+      refuseTruncated(passages, passageField(input), passageForm.maxTokens ?? maxTokens);
     const queryJob: Job = {
       key: { modelId: loadIdOf(manifest), head: 'rows', queryRows: null },
       lane: context.lane,
@@ -169,8 +186,14 @@ const colbertRecipe: Recipe = {
       computeMs: queryOutcome.computeMs + outcome.computeMs,
       device: outcome.device ?? queryOutcome.device,
     };
-    const divisor = manifest.tokenRows.isMaxSimAveraged ? queryRows.values.length / rowDimension : 1;
-    return { raw: outcome.rows.map((row) => firstValue(row) / divisor), usage };
+    const rows = queryRows.values.length / rowDimension;
+    const { isMaxSimAveraged } = manifest.tokenRows;
+    return {
+      raw: outcome.rows.map((row) => firstValue(row) / (isMaxSimAveraged ? rows : 1)),
+      tokenCounts: tokenCountsOf(passages),
+      queryRows: isMaxSimAveraged ? 1 : rows,
+      usage,
+    };
   },
 };
 

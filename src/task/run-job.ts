@@ -6,11 +6,12 @@ import type { Admission } from '../schedule/scheduler.ts';
 import type { CallStages } from '../telemetry/stages.ts';
 
 /**
- * What a text without any token has: a vector of zeros, no terms, one row of zeros, or 0, which is its MaxSim sum.
+ * What a text without any token has: a vector of zeros, no terms, one row of zeros (of the encoder's own: none), or 0,
+ * which is its MaxSim sum.
  * Only models without special tokens meet such texts; the reference pads them and pools no row at all.
  */
 export function emptyRow(head: Head, { dimension, rowDimension }: ModelManifest): RunRow {
-  const length = { dense: dimension, sparse: 0, rows: rowDimension, logit: 1, maxSim: 1 }[head];
+  const length = { dense: dimension, sparse: 0, rows: rowDimension, logit: 1, maxSim: 1, hidden: 0 }[head];
   return { values: new Float32Array(length), indices: head === 'sparse' ? new Int32Array() : null };
 }
 

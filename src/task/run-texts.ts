@@ -4,15 +4,16 @@ import type { Head, RunItem, RunRow } from '../executor/protocol.ts';
 import { loadIdOf } from '../model/manifest.ts';
 import type { Job } from '../schedule/call.ts';
 import { keptRowsOf, type RowChoice } from '../tokenize/kept-rows.ts';
-import { withPrompt } from '../tokenize/prompts.ts';
-import type { TokenizedText } from '../tokenize/tokenizer.ts';
-import { emptyUsage, type ServedModel, type TaskContext, type TaskUsage } from './context.ts';
+import type { TextOrIds, TokenizedText } from '../tokenize/tokenizer.ts';
+import { emptyUsage, keptSideOf, type ServedModel, type TaskContext, type TaskUsage } from './context.ts';
+import { checkGivenIds, estimateFormTokens, withPrompts } from './given-inputs.ts';
 import { runJob } from './run-job.ts';
-import { rowChoiceOf, textFormOf, tokenizeForm, type FilledForm } from './text-form.ts';
+import { rowChoiceOf, textFormOf, tokenizeForm } from './text-form.ts';
 
 /** What a caller sends to be turned into vectors. */
 export interface TextsToRun {
-  readonly texts: readonly string[];
+  /** Texts, or ids of the model's own vocabulary without special tokens, before which the prompt goes as tokens. */
+  readonly texts: readonly TextOrIds[];
   readonly kind: 'query' | 'document' | null;
   /** Name of the params member that held the texts, for errors. */
   readonly field: string;
@@ -23,27 +24,17 @@ export interface TextsToRun {
 /** Rows in input order, and what they took. */
 export interface RanTexts {
   readonly rows: readonly RunRow[];
+  readonly tokenCounts: TokenCounts;
   readonly usage: TaskUsage;
 }
 
-/** Characters per token assumed before a text is tokenised; real text has four to five. */
-const assumedCharactersPerToken = 3;
-
-/** Tokens a text may turn out to have, for admission before it is tokenised. */
-export function estimateTokens(text: string, maxTokens: number): number {
-  return Math.min(maxTokens, Math.ceil(text.length / assumedCharactersPerToken) + 2);
-}
-
-/** The same for a text in its form: one that is filled has at least the tokens that it is filled up to. */
-export function estimateFormTokens(text: string, form: FilledForm, maxTokens: number): number {
-  const limit = form.maxTokens ?? maxTokens;
-  const least = form.filling?.tokens ?? 0;
-  return form.expansionId === null ? Math.max(least, estimateTokens(text, limit)) : limit;
-}
+/** Real tokens of each input: after truncation, with special tokens, without padding. */
+export type TokenCounts = readonly number[];
 
 /**
  * One row per text from one head of a model.
- * @throws overloaded, unavailable, invalidParams (a text that is too long and may not be cut), cancelled, deadlineExceeded, internal
+ * @throws overloaded, unavailable, invalidParams (a text that is too long and may not be cut, an id that is none),
+ * cancelled, deadlineExceeded, internal
  */
 export async function runTexts(
   served: ServedModel,
@@ -53,20 +44,21 @@ export async function runTexts(
 ): Promise<RanTexts> {
   const { texts, field } = input;
   const kind = input.kind ?? 'unspecified';
-  if (texts.length === 0) return { rows: [], usage: emptyUsage };
+  if (texts.length === 0) return { rows: [], tokenCounts: [], usage: emptyUsage };
   const { manifest, tokenizer } = served;
   const { maxTokens, prompts } = manifest;
   const modelId = loadIdOf(manifest);
   const fieldOf = (index: number) => `${field}[${index}]`;
-  const form = textFormOf(served, head, kind);
-  const tokens = texts.reduce((sum, text) => sum + estimateFormTokens(text, form, maxTokens), 0);
+  checkGivenIds(served, texts, fieldOf);
+  const form = textFormOf(served, head, kind, keptSideOf(context.truncation));
+  const tokens = texts.reduce((sum, text) => sum + estimateFormTokens(text, form, served), 0);
   const admission = context.scheduler.admit(modelId, { items: texts.length, tokens }, context.remainingMs());
   try {
-    const prompted = texts.map((text) => withPrompt(text, kind, prompts));
+    const prompted = withPrompts(texts, kind, prompts);
     const tokenized = await context.stages.tokenize(manifest.modelId, () =>
       tokenizeForm(tokenizer, prompted, context.signal, form),
     );
-    if (!context.mayTruncate) refuseTruncated(tokenized, fieldOf, form.maxTokens ?? maxTokens);
+    if (context.truncation === 'refuse') refuseTruncated(tokenized, fieldOf, form.maxTokens ?? maxTokens);
     const counted = countTokens(tokenized);
     input.checkTokens?.(counted.inputTokens);
     const choice = rowChoiceOf(served, head, kind);
@@ -80,7 +72,11 @@ export async function runTexts(
       onItemDone: () => context.onProgress?.((doneCount += 1), texts.length),
     };
     const outcome = await runJob(admission, manifest, job, context.stages);
-    return { rows: outcome.rows, usage: { ...counted, ...outcomeTimes(outcome) } };
+    return {
+      rows: outcome.rows,
+      tokenCounts: tokenCountsOf(tokenized),
+      usage: { ...counted, ...outcomeTimes(outcome) },
+    };
   } finally {
     admission.release();
   }
@@ -97,6 +93,10 @@ export function toRunItem(text: TokenizedText, choice: RowChoice | null): RunIte
     ...(attendedTokens === undefined ? {} : { attendedTokens }),
   };
 }
+
+/** Tokens of each text as it runs. */
+export const tokenCountsOf = (tokenized: readonly TokenizedText[]): TokenCounts =>
+  tokenized.map(({ ids }) => ids.length);
 
 /** The `usage` members that follow from the tokens. */
 export function countTokens(tokenized: readonly TokenizedText[]): Pick<TaskUsage, 'inputTokens' | 'truncated'> {

@@ -2,9 +2,16 @@
 import type { SparseRules } from '../model/sparse-rules.ts';
 import { heaviestTerms } from '../tensor/heaviest-terms.ts';
 import { lookUpTerms } from '../tensor/token-terms.ts';
-import { withPrompt } from '../tokenize/prompts.ts';
-import { emptyUsage, type ServedModel, type TaskContext, type TaskUsage } from './context.ts';
-import { countTokens, refuseTruncated, runTexts, type TextsToRun } from './run-texts.ts';
+import { emptyUsage, keptSideOf, type ServedModel, type TaskContext, type TaskUsage } from './context.ts';
+import { checkGivenIds, withPrompts } from './given-inputs.ts';
+import {
+  countTokens,
+  refuseTruncated,
+  runTexts,
+  tokenCountsOf,
+  type TextsToRun,
+  type TokenCounts,
+} from './run-texts.ts';
 import { lookUpFormOf } from './text-form.ts';
 
 /** The terms of one text, ascending, each weight above zero. */
@@ -16,6 +23,7 @@ export interface SparseVector {
 /** Sparse vectors in input order. */
 export interface SparseEmbedded {
   readonly sparse: readonly SparseVector[];
+  readonly tokenCounts: TokenCounts;
   readonly usage: TaskUsage;
 }
 
@@ -29,12 +37,12 @@ export async function sparseEmbed(
   context: TaskContext,
 ): Promise<SparseEmbedded> {
   if (input.kind === 'query' && hasQueryTable(served)) return lookUp(served, input, context);
-  const { rows, usage } = await runTexts(served, 'sparse', input, context);
+  const { rows, tokenCounts, usage } = await runTexts(served, 'sparse', input, context);
   const maxTerms = maxTermsOf(served.manifest);
   const sparse = rows.map(({ indices, values }) =>
     heaviestTerms({ indices: indices ?? new Int32Array(), values }, maxTerms),
   );
-  return { sparse, usage };
+  return { sparse, tokenCounts, usage };
 }
 
 const maxTermsOf = ({ sparse }: { readonly sparse: SparseRules | null }): number | null =>
@@ -49,13 +57,15 @@ async function lookUp(served: ServedModel, input: TextsToRun, context: TaskConte
   if (queryTermWeights === undefined || queryTermWeights === null) {
     throw new Error(`the table of ${manifest.modelId} was not loaded`);
   }
-  const prompted = texts.map((text) => withPrompt(text, 'query', manifest.prompts));
-  const form = lookUpFormOf(manifest);
+  const fieldOf = (index: number) => `${field}[${index}]`;
+  checkGivenIds(served, texts, fieldOf);
+  const prompted = withPrompts(texts, 'query', manifest.prompts);
+  const form = lookUpFormOf(manifest, keptSideOf(context.truncation));
   const tokenized = await tokenizer.tokenize(prompted, context.signal, form);
-  if (!context.mayTruncate) refuseTruncated(tokenized, (index) => `${field}[${index}]`, form.maxTokens);
+  if (context.truncation === 'refuse') refuseTruncated(tokenized, fieldOf, form.maxTokens);
   const sparse = tokenized.map(({ ids }, index) => {
     context.onProgress?.(index + 1, texts.length);
     return heaviestTerms(lookUpTerms(ids, queryTermWeights), maxTermsOf(manifest));
   });
-  return { sparse, usage: { ...emptyUsage, ...countTokens(tokenized) } };
+  return { sparse, tokenCounts: tokenCountsOf(tokenized), usage: { ...emptyUsage, ...countTokens(tokenized) } };
 }

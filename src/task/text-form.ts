@@ -6,7 +6,8 @@ import { plainForm, shapeIds } from '../tokenize/form.ts';
 import type { TextForm } from '../tokenize/form.ts';
 import type { RowChoice } from '../tokenize/kept-rows.ts';
 import type { PromptKind } from '../tokenize/prompts.ts';
-import type { TextTokenizer, TokenizedText } from '../tokenize/tokenizer.ts';
+import type { TextOrIds, TextTokenizer, TokenizedText } from '../tokenize/tokenizer.ts';
+import type { KeptSide } from '../tokenize/window.ts';
 import type { ServedModel } from './context.ts';
 
 /**
@@ -19,9 +20,19 @@ const maxLookUpTokens = 65_536;
 export type FormSource = Pick<ServedModel, 'manifest' | 'tokenizer'>;
 
 /** The text's own tokens only, up to the model's limit for them: for queries that are looked up. */
-export function lookUpFormOf({ sparse }: Pick<ModelManifest, 'sparse'>): TextForm & { readonly maxTokens: number } {
+export function lookUpFormOf(
+  { sparse, prompts }: Pick<ModelManifest, 'sparse' | 'prompts'>,
+  keptSide: KeptSide | null = null,
+): FilledForm & { readonly maxTokens: number } {
   const own = sparse?.form === 'terms' ? sparse.maxQueryTokens : null;
-  return { ...plainForm, hasSpecialTokens: false, maxTokens: leastOf(maxLookUpTokens, own) };
+  return {
+    ...plainForm,
+    hasSpecialTokens: false,
+    maxTokens: leastOf(maxLookUpTokens, own),
+    idPrompt: prompts.query,
+    keptSide,
+    filling: null,
+  };
 }
 
 /** A form whose texts may have a least length below their limit. */
@@ -58,14 +69,21 @@ function rowForm({ manifest, tokenizer }: FormSource, isQuery: boolean): FilledF
 }
 
 /**
- * The form of texts of this kind for a head; a text without a kind is a document.
+ * The form of texts of this kind for a head; a text without a kind is a document. The encoder's own rows are those
+ * that the dense vector is pooled from, so that one pass of a text gives both.
  * @throws ConfigurationError where the vocabulary lacks a marker or the filling
  */
-export function textFormOf(source: FormSource, head: Head, kind: PromptKind): FilledForm {
+export function textFormOf(
+  source: FormSource,
+  head: Head,
+  kind: PromptKind,
+  keptSide: KeptSide | null = null,
+): FilledForm {
   const { maxTokens, prompts, includesPrompt } = source.manifest;
-  if (head === 'rows' || head === 'maxSim') return rowForm(source, kind === 'query');
-  const countedPrompt = head === 'dense' && !includesPrompt ? prompts[kind] : '';
-  return { ...plainForm, maxTokens, countedPrompt, filling: null };
+  const given = { idPrompt: prompts[kind], keptSide };
+  if (head === 'rows' || head === 'maxSim') return { ...rowForm(source, kind === 'query'), ...given };
+  const countedPrompt = (head === 'dense' || head === 'hidden') && !includesPrompt ? prompts[kind] : '';
+  return { ...plainForm, ...given, maxTokens, countedPrompt, filling: null };
 }
 
 /**
@@ -74,7 +92,7 @@ export function textFormOf(source: FormSource, head: Head, kind: PromptKind): Fi
  */
 export async function tokenizeForm(
   tokenizer: TextTokenizer,
-  texts: readonly string[],
+  texts: readonly TextOrIds[],
   signal: AbortSignal | undefined,
   form: FilledForm,
 ): Promise<TokenizedText[]> {

@@ -27,20 +27,37 @@ function joinIds(parts: readonly Int32Array[]): Int32Array {
   return ids;
 }
 
+/** Those that were cut at their end become what stands before the passage, and then the end of the whole. */
+async function withEnds(
+  context: EncodeContext,
+  bodies: readonly string[],
+  counted: readonly CountedIds[],
+  head: Int32Array,
+  room: number,
+): Promise<CountedIds[]> {
+  const isCut = ({ ids, totalTokens }: CountedIds): boolean => totalTokens > ids.length;
+  const cutBodies = bodies.filter((_, index) => counted[index] !== undefined && isCut(counted[index]));
+  const ends = (await encodeBounded({ ...context, keptSide: 'end' }, cutBodies, room - head.length)).values();
+  return counted.map((text) => {
+    const end = isCut(text) ? ends.next().value : undefined;
+    return end === undefined ? text : { ...text, ids: joinIds([head, end.ids]) };
+  });
+}
+
 /**
- * The query with each passage in the template, cut at the end of the passage.
- * The query is tokenised with each passage again: tokens may reach over the places' borders.
+ * The query with each passage in the template, cut at the end of the passage, or at its start where the context keeps
+ * ends. The query is tokenised with each passage again: tokens may reach over the places' borders.
  * @throws invalidParams, field `query`, where what stands before the passage leaves no room for a token of it
  * @source Qwen3-Reranker, model card
  */
 export async function tokenizeFilled(
-  anyContext: EncodeContext,
+  givenContext: EncodeContext,
   template: FilledTemplate,
   maxTokens: number,
   query: string,
   passages: readonly string[],
 ): Promise<TokenizedText[]> {
-  const context: EncodeContext = { ...anyContext, keptSide: 'start' };
+  const context: EncodeContext = { ...givenContext, keptSide: 'start' };
   const { instruction } = template;
   const [head = ''] = template.body.split('{document}', 1);
   const before = (text: string): string => fill(head, { instruction, query: text, document: '' });
@@ -65,7 +82,10 @@ export async function tokenizeFilled(
     const bodies = passages
       .slice(start, start + maxSliceTexts)
       .map((document) => fill(template.body, { instruction, query, document }));
-    results.push(...(await encodeBounded(context, bodies, room)).map(assemble));
+    const counted = await encodeBounded(context, bodies, room);
+    const cut =
+      givenContext.keptSide === 'end' ? await withEnds(context, bodies, counted, withQuery.ids, room) : counted;
+    results.push(...cut.map(assemble));
   }
   return results;
 }

@@ -1,5 +1,6 @@
 /** Owns what a kind of text has besides the model's template: its own limit, a marker, a filling. */
 import type { AssembledIds } from './template.ts';
+import type { KeptSide } from './window.ts';
 
 /** How texts of one kind become ids. */
 export interface TextForm {
@@ -15,6 +16,10 @@ export interface TextForm {
   readonly isExpansionAttended: boolean;
   /** Prompt that the texts already begin with and whose tokens are counted; empty: none. */
   readonly countedPrompt: string;
+  /** Prompt that goes, as tokens, before what is ids already; empty: none. */
+  readonly idPrompt: string;
+  /** The end that is kept of what is too long; null: the one that the model keeps. */
+  readonly keptSide: KeptSide | null;
 }
 
 /** The text between the model's special tokens, and nothing else. */
@@ -25,6 +30,8 @@ export const plainForm: TextForm = {
   expansionId: null,
   isExpansionAttended: false,
   countedPrompt: '',
+  idPrompt: '',
+  keptSide: null,
 };
 
 /** Tokens that the form itself puts into a text, its filling aside. */

@@ -83,7 +83,17 @@ export async function openReferenceLibrary(
       const encoding = await tokenizer.encode(text, pair, { addSpecialTokens: true });
       return { ids: encoding.getIds(), typeIds: encoding.getTypeIds() };
     },
+    async encodeWithPlaces(text) {
+      const encoding = await tokenizer.encode(text, null, withoutSpecial);
+      return { ids: encoding.getIds(), places: encoding.getOffsets() };
+    },
+    decodeBatch: (ids, skipsSpecialTokens) =>
+      tokenizer.decodeBatch(
+        ids.map((list) => [...list]),
+        skipsSpecialTokens,
+      ),
     tokenCount: tokenizer.getVocabSize(true),
     idOf: (tokenText) => tokenizer.tokenToId(tokenText),
+    tokenOf: (id) => tokenizer.idToToken(id),
   };
 }

@@ -1,8 +1,10 @@
 /** Owns the tokenizer of one model: its library, its templates and its limit, put together. */
 import { encodeBounded } from './bounded-encode.ts';
+import { detailsOf } from './details.ts';
 import { tokenizeFilled } from './filled-template.ts';
 import { markerTokens, plainForm, shapeIds } from './form.ts';
-import type { ShapedIds } from './form.ts';
+import type { ShapedIds, TextForm } from './form.ts';
+import { areTexts, encodeMixed, encodePrompt } from './given-ids.ts';
 import type { TokenLibrary } from './library.ts';
 import type { TokenizerSettings } from './settings.ts';
 import { assemblePair, assembleSingle, pairSpecialTokens, singleSpecialTokens, withoutTypeIds } from './template.ts';
@@ -40,6 +42,12 @@ function promptTokensOf(template: SingleTemplate, prompt: CountedIds): number {
   return template.suffix.ids.length === 0 ? ids.length : ids.length - 1;
 }
 
+/** Of so many tokens at the start of a text those that are left where the caller has its end kept. */
+function leftOfPrompt(promptTokens: number, text: TokenizedText, { keptSide }: TextForm): number {
+  if (keptSide !== 'end' || !text.isTruncated) return Math.min(promptTokens, text.ids.length);
+  return text.isTotalMinimum ? 0 : Math.max(0, promptTokens - (text.totalTokens - text.ids.length));
+}
+
 const bareTemplate: SingleTemplate = {
   prefix: { ids: [], typeIds: [] },
   textTypeId: 0,
@@ -62,14 +70,19 @@ export function createTextTokenizer(parts: TokenizerParts): TextTokenizer {
   return {
     implementation: library.implementation,
     ordinaryIdEnd: ordinaryIdEnd(library, settings),
+    idEnd: library.tokenCount,
+    specialTokens: singleSpecialTokens(templates.single),
     async tokenize(texts, signal, form = plainForm) {
-      const context = { library, turns, signal, keptSide };
+      const context = { library, turns, signal, keptSide: form.keptSide ?? keptSide };
       const limit = form.maxTokens ?? maxTokens;
       const single = form.hasSpecialTokens ? templates.single : bareTemplate;
       const room = Math.max(0, maxTextTokens(limit - markerTokens(form), single));
       const isPromptCounted = form.countedPrompt !== '';
+      const idPrompt = areTexts(texts) ? null : await encodePrompt(context, form.idPrompt);
       const [counted, [prompt]] = await Promise.all([
-        encodeBounded(context, texts, room),
+        areTexts(texts)
+          ? encodeBounded(context, texts, room)
+          : encodeMixed(context, texts, idPrompt ?? new Int32Array(), room),
         encodeBounded(context, isPromptCounted ? [form.countedPrompt] : [], room),
       ]);
       const otherTokens = singleSpecialTokens(single) + markerTokens(form);
@@ -78,17 +91,26 @@ export function createTextTokenizer(parts: TokenizerParts): TextTokenizer {
       );
       if (!isPromptCounted) return tokenized;
       const promptTokens = prompt === undefined ? 0 : promptTokensOf(single, prompt);
-      return tokenized.map((text) => ({ ...text, promptTokens: Math.min(promptTokens, text.ids.length) }));
+      const idPromptTokens = single.prefix.ids.length + (idPrompt?.length ?? 0);
+      return tokenized.map((text, index) => {
+        const tokens = typeof texts[index] === 'string' ? promptTokens : idPromptTokens;
+        return { ...text, promptTokens: leftOfPrompt(tokens, text, form) };
+      });
     },
-    async tokenizePairs(query, passages, signal, template) {
-      const context = { library, turns, signal, keptSide };
-      if (template !== undefined) return tokenizeFilled(context, template, maxTokens, query, passages);
+    async tokenizePairs(query, passages, signal, template, passageSide = null) {
+      const context = { library, turns, signal, keptSide: passageSide ?? keptSide };
+      // What is filled in is cut at its end unless the caller says otherwise, whatever the model does with plain texts.
+      if (template !== undefined)
+        return tokenizeFilled({ ...context, keptSide: passageSide ?? 'start' }, template, maxTokens, query, passages);
       const [first] = await encodeBounded(context, [query], Math.max(0, maxQueryTokens(maxTokens, pair)));
       if (first === undefined) return [];
       const counted = await encodeBounded(context, passages, maxPassageTokens(maxTokens, pair, first));
       const otherTokens = pairSpecialTokens(pair) + first.totalTokens;
       return counted.map((passage) => tokenizedText(assemblePair(pair, first.ids, passage.ids), passage, otherTokens));
     },
+    detailsOf: (text, hasSpecialTokens) =>
+      detailsOf(library, text.toWellFormed(), hasSpecialTokens ? templates.single : null),
+    decode: (ids, skipsSpecialTokens) => library.decodeBatch(ids, skipsSpecialTokens),
     idsOf: (texts) => new Set(texts.map((text) => library.idOf(text)).filter((id) => id !== null)),
   };
 }

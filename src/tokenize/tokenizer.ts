@@ -1,5 +1,21 @@
 /** Owns the contract of a tokenizer: text in, ids in the model's own format out. */
 import type { TextForm } from './form.ts';
+import type { KeptSide } from './window.ts';
+
+/** A text, or ids of the model's own vocabulary without special tokens. */
+export type TextOrIds = string | readonly number[];
+
+/** One token of a text that is not cut. */
+export interface TokenDetail {
+  readonly id: number;
+  /** The part of the text that it stands for; a special token's own name. */
+  readonly text: string;
+  /** Whether the model puts it around a text. */
+  readonly isSpecial: boolean;
+  /** Place in the text, in characters (code points); null for special tokens, and where the library does not tell. */
+  readonly start: number | null;
+  readonly end: number | null;
+}
 
 /** One text as ids, cut to the limit of its form. */
 export interface TokenizedText {
@@ -36,10 +52,18 @@ export interface TextTokenizer {
   readonly implementation: string;
   /** Ids of ordinary tokens are below; what is marked special, and not part of ordinary text, may lie beyond. */
   readonly ordinaryIdEnd: number;
-  /** Each text in its form (without one: with the model's special tokens, up to its limit), in input order. */
-  tokenize(texts: readonly string[], signal?: AbortSignal, form?: TextForm): Promise<TokenizedText[]>;
+  /** Ids of the vocabulary are below, those of special tokens included. */
+  readonly idEnd: number;
+  /** Special tokens around a text. @unit tokens */
+  readonly specialTokens: number;
   /**
-   * The query joined with each passage by the given template, else by the model's for pairs; only the passage is cut.
+   * Each text in its form (without one: with the model's special tokens, up to its limit), in input order. What is ids
+   * already gets the form's prompt as tokens before it; the ids must be below `idEnd`.
+   */
+  tokenize(texts: readonly TextOrIds[], signal?: AbortSignal, form?: TextForm): Promise<TokenizedText[]>;
+  /**
+   * The query joined with each passage by the given template, else by the model's for pairs; only the passage is cut,
+   * and `keptSide` of it kept (without one: the end that the model keeps).
    * @throws invalidParams, field `query`, where the query leaves no room for a passage token
    */
   tokenizePairs(
@@ -47,7 +71,12 @@ export interface TextTokenizer {
     passages: readonly string[],
     signal?: AbortSignal,
     template?: FilledTemplate,
+    keptSide?: KeptSide | null,
   ): Promise<TokenizedText[]>;
   /** Ids of tokens whose text is exactly one of `texts`; those that the vocabulary lacks are left out. */
   idsOf(texts: readonly string[]): Set<number>;
+  /** All tokens of one text, nothing cut, between the model's special tokens where asked for. */
+  detailsOf(text: string, hasSpecialTokens: boolean): Promise<TokenDetail[]>;
+  /** The text of each list of ids, in order; ids that are no tokens are left out. */
+  decode(ids: readonly (readonly number[])[], skipsSpecialTokens: boolean): Promise<string[]>;
 }

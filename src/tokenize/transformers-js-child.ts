@@ -14,6 +14,7 @@ interface Tokenizer {
     text: string,
     options: { text_pair?: string | null; add_special_tokens: boolean; return_token_type_ids?: boolean },
   ): { readonly ids: number[]; readonly token_type_ids?: number[] };
+  decode(ids: readonly number[], options: { skip_special_tokens: boolean }): string;
   get_vocab(withAddedTokens: boolean): Map<string, number>;
 }
 
@@ -24,7 +25,13 @@ const library = tokenizersJs as unknown as {
 /** Serving process to tokenizer process. */
 export type TokenizerRequest =
   | { readonly type: 'batch'; readonly callId: number; readonly texts: readonly string[] }
-  | { readonly type: 'typed'; readonly callId: number; readonly text: string; readonly pair: string | null };
+  | { readonly type: 'typed'; readonly callId: number; readonly text: string; readonly pair: string | null }
+  | {
+      readonly type: 'decode';
+      readonly callId: number;
+      readonly ids: readonly (readonly number[])[];
+      readonly skipsSpecialTokens: boolean;
+    };
 
 /** Tokenizer process to serving process. */
 export type TokenizerReply =
@@ -32,6 +39,7 @@ export type TokenizerReply =
   | { readonly type: 'openFailed'; readonly reason: string }
   | { readonly type: 'batch'; readonly callId: number; readonly batch: readonly Int32Array[] }
   | { readonly type: 'typed'; readonly callId: number; readonly encoding: TypedEncoding }
+  | { readonly type: 'decode'; readonly callId: number; readonly texts: readonly string[] }
   | { readonly type: 'failed'; readonly callId: number; readonly reason: string };
 
 const reply = (message: TokenizerReply): void => {
@@ -95,6 +103,12 @@ function answer(opened: OpenedTokenizer, request: TokenizerRequest): TokenizerRe
   const { callId } = request;
   if (request.type === 'typed') {
     return { type: 'typed', callId, encoding: typedEncoding(opened, request.text, request.pair) };
+  }
+  if (request.type === 'decode') {
+    const options = { skip_special_tokens: request.skipsSpecialTokens };
+    // An empty list is refused by the library.
+    const texts = request.ids.map((ids) => (ids.length === 0 ? '' : opened.tokenizer.decode(ids, options)));
+    return { type: 'decode', callId, texts };
   }
   return { type: 'batch', callId, batch: request.texts.map((text) => new Int32Array(idsOf(opened.tokenizer, text))) };
 }

@@ -14,6 +14,7 @@ export interface TokenizerProcess {
   isAlive(): boolean;
   encodeBatch(texts: readonly string[]): Promise<readonly Int32Array[]>;
   encodeWithSpecialTokens(text: string, pair: string | null): Promise<TypedEncoding>;
+  decodeBatch(ids: readonly (readonly number[])[], skipsSpecialTokens: boolean): Promise<string[]>;
 }
 
 interface PendingCall {
@@ -98,6 +99,10 @@ export function startTokenizerProcess(modelFolder: string): Promise<TokenizerPro
           async encodeWithSpecialTokens(text, pair) {
             const answer = await call((callId) => ({ type: 'typed', callId, text, pair }));
             return answer.type === 'typed' ? answer.encoding : { ids: [], typeIds: [] };
+          },
+          async decodeBatch(ids, skipsSpecialTokens) {
+            const answer = await call((callId) => ({ type: 'decode', callId, ids, skipsSpecialTokens }));
+            return answer.type === 'decode' ? [...answer.texts] : [];
           },
         });
       }

@@ -11,6 +11,7 @@ export async function openTransformersJsLibrary(
   let current = await start(modelFolder);
   let restart: Promise<TokenizerProcess> | null = null;
   const { vocabulary } = current;
+  let tokens: ReadonlyMap<number, string> | null = null;
 
   async function liveProcess(): Promise<TokenizerProcess> {
     if (current.isAlive()) return current;
@@ -25,7 +26,16 @@ export async function openTransformersJsLibrary(
     implementation: 'transformers.js',
     encodeBatch: async (texts) => (await liveProcess()).encodeBatch(texts),
     encodeWithSpecialTokens: async (text, pair) => (await liveProcess()).encodeWithSpecialTokens(text, pair),
+    async encodeWithPlaces(text) {
+      const [ids = new Int32Array()] = await (await liveProcess()).encodeBatch([text]);
+      return { ids: [...ids], places: null };
+    },
+    decodeBatch: async (ids, skipsSpecialTokens) => (await liveProcess()).decodeBatch(ids, skipsSpecialTokens),
     tokenCount: [...vocabulary.values()].reduce((most, id) => Math.max(most, id + 1), 0),
     idOf: (tokenText) => vocabulary.get(tokenText) ?? null,
+    tokenOf(id) {
+      tokens ??= new Map([...vocabulary].map(([token, its]) => [its, token]));
+      return tokens.get(id) ?? null;
+    },
   };
 }

@@ -122,6 +122,7 @@ export const hasGolden = (record: GoldenRecord, head: Head): boolean =>
     rows: record.matrix,
     logit: record.logits,
     maxSim: undefined,
+    hidden: undefined,
   })[head] !== undefined;
 
 /** Fails unless a row of a head is the golden one. */

@@ -85,7 +85,8 @@ function fakeRow(batch: RunBatch, { ids, keptRows }: RunItem): RunRow {
       const indices = Int32Array.from(new Set(ids)).sort();
       return { values: new Float32Array(indices.length).fill(ids.length), indices };
     }
-    case 'rows': {
+    case 'rows':
+    case 'hidden': {
       const kept = keptRows === null ? [...ids.keys()] : [...keptRows];
       return { values: Float32Array.from(kept.flatMap((row) => [ids[row] ?? 0, row])), indices: null };
     }

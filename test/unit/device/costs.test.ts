@@ -42,6 +42,12 @@ describe('what a device knows of its costs', () => {
     expect(heads.map(({ head }) => head)).toEqual(['rows', 'maxSim']);
   });
 
+  it('is that of the dense vector for the rows that it is pooled from', () => {
+    const costs = createDeviceCosts(memoryStore(), facts);
+    costs.onTimings([{ modelId: model.modelId, head: 'dense', timings }]);
+    expect(costs.costOf(model.modelId, 'hidden')).toEqual(costs.costOf(model.modelId, 'dense'));
+  });
+
   it('is asked of the store once for each head, and not again for every batch', () => {
     const store = memoryStore();
     const costs = createDeviceCosts(store, facts);

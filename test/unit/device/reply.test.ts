@@ -14,7 +14,7 @@ const batchOf = (head: Head): RunBatch => ({
   ],
   queryRows: head === 'maxSim' ? { values: Float32Array.of(1, 0), dimension: 2 } : null,
 });
-const heads: readonly Head[] = ['dense', 'sparse', 'rows', 'logit', 'maxSim'];
+const heads: readonly Head[] = ['dense', 'sparse', 'rows', 'logit', 'maxSim', 'hidden'];
 const resultOf = (rows: unknown) => ({
   type: 'result',
   runId: 7,

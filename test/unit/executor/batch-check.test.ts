@@ -30,6 +30,18 @@ describe('a batch', () => {
     expect(batchProblem({ modelId: 'm', head: 'dense', items: [], queryRows: null }, model, inputNames)).toBeNull();
   });
 
+  it("of the encoder's own rows is refused where the graph does not show them", () => {
+    const item = { ...good, sharedHeads: [{ head: 'hidden' as const, keptRows: null }] };
+    const batches = [
+      { modelId: 'm', head: 'hidden' as const, items: [good], queryRows: null },
+      { modelId: 'm', head: 'dense' as const, items: [item], queryRows: null },
+    ];
+    for (const batch of batches) {
+      expect(batchProblem(batch, model, inputNames)).toContain('has no head hidden');
+      expect(batchProblem(batch, { ...model, hiddenOutput: 'last_hidden_state' }, inputNames)).toBeNull();
+    }
+  });
+
   it.each([
     ['an id at the end of the vocabulary', { ids: Int32Array.of(0, 100) }, 'outside the vocabulary'],
     ['a negative id', { ids: Int32Array.of(-1, 0) }, 'outside the vocabulary'],

@@ -2,7 +2,7 @@ import { Tensor } from 'onnxruntime-node';
 import { describe, expect, it } from 'vitest';
 import { graphProblem } from '../../../src/executor/graph-check.ts';
 import { readOutput, textValues, tokenRows } from '../../../src/executor/outputs.ts';
-import type { Head, RunPolicy } from '../../../src/executor/protocol.ts';
+import type { AddedHead, RunPolicy } from '../../../src/executor/protocol.ts';
 
 describe('an output', () => {
   it('of float16 becomes float32 by its bits', () => {
@@ -34,9 +34,10 @@ describe('an output', () => {
 
 /** What a model asks of its graph. */
 interface GraphNeeds {
-  readonly heads?: readonly Head[];
+  readonly heads?: readonly AddedHead[];
   readonly kind?: RunPolicy['kind'];
   readonly topTerms?: number | null;
+  readonly hiddenOutput?: string;
 }
 
 describe('a loaded graph', () => {
@@ -44,11 +45,12 @@ describe('a loaded graph', () => {
   const problemOf = (
     inputs: readonly string[],
     outputs: readonly [string, Tensor.Type][],
-    { heads = ['dense'], kind = 'alone', topTerms = null }: GraphNeeds = {},
+    { heads = ['dense'], kind = 'alone', topTerms = null, ...hidden }: GraphNeeds = {},
   ) =>
     graphProblem(
       {
         heads,
+        ...hidden,
         runPolicy: { kind, fixedBatch: null, fixedTokens: null },
         sparse: { form: 'terms', unweightedIds: [], topTerms },
       },
@@ -71,6 +73,7 @@ describe('a loaded graph', () => {
     ['no mask to hide padding', problemOf(['input_ids'], vector, { kind: 'padded' }), 'attention_mask'],
     ['no output for a head', problemOf(['input_ids'], vector, { heads: ['dense', 'logit'] }), 'trivec_logit'],
     ['an output of integers', problemOf(['input_ids'], [['trivec_dense', 'int64']]), 'neither float32 nor float16'],
+    ['no rows of the encoder', problemOf(['input_ids'], vector, { hiddenOutput: 'rows' }), 'no output rows'],
     [
       'no output of the heaviest terms',
       problemOf(['input_ids'], [['trivec_sparse', 'float32']], { heads: ['sparse'], topTerms: 4 }),

@@ -3,7 +3,7 @@ import { cp, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { headOutputs } from '../../../src/executor/protocol.ts';
-import type { Head } from '../../../src/executor/protocol.ts';
+import type { AddedHead } from '../../../src/executor/protocol.ts';
 import { prepareModels } from '../../../src/model/prepare.ts';
 import { readModelFolder } from '../../../src/model/read-folder.ts';
 import type { ModelManifest } from '../../../src/model/manifest.ts';
@@ -22,7 +22,7 @@ const useOf = (task: string): ModelUse[] => [
   ...(task.includes('embed/multi') ? (['multiVector'] as const) : []),
   ...(task.startsWith('rerank') ? (['rerank'] as const) : []),
 ];
-const outputOf = (head: Exclude<Head, 'maxSim'>): string => headOutputs[head];
+const outputOf = (head: Exclude<AddedHead, 'maxSim'>): string => headOutputs[head];
 
 /** Models that are served as they are, in float32. */
 const served = goldenModels.filter(
@@ -57,7 +57,7 @@ function checkRecord(
   found: Readonly<Record<string, Output>>,
   index: number,
 ): void {
-  const read = (head: Exclude<Head, 'maxSim'>) => {
+  const read = (head: Exclude<AddedHead, 'maxSim'>) => {
     const output = found[outputOf(head)];
     return output === undefined ? null : itemOf(output, index);
   };

@@ -10,8 +10,12 @@ const text = { ids: Int32Array.of(1, 2), typeIds: null, isTruncated: false, tota
 const tokenizer: TextTokenizer = {
   implementation: 'test',
   ordinaryIdEnd: 0,
+  idEnd: 8,
+  specialTokens: 0,
   tokenize: (texts) => Promise.resolve(texts.map(() => text)),
   tokenizePairs: (_, passages) => Promise.resolve(passages.map(() => text)),
+  detailsOf: () => Promise.resolve([]),
+  decode: () => Promise.resolve([]),
   idsOf: () => new Set(),
 };
 const minCosine = { int8: 0.98, fp16: 0.9995, fp32: 0.99999 };
@@ -115,7 +119,7 @@ describe('the limits of a model', () => {
     const watching: TextTokenizer = {
       ...tokenizer,
       tokenize(texts) {
-        asked.push([...texts]);
+        asked.push(texts.map(String));
         return tokenizer.tokenize(texts);
       },
     };
@@ -146,7 +150,9 @@ describe('a model whose texts may share a run', () => {
   const words: TextTokenizer = {
     ...tokenizer,
     tokenize: (texts) =>
-      Promise.resolve(texts.map((one) => ({ ...text, ids: Int32Array.from([1, ...one.split(' ').keys(), 2]) }))),
+      Promise.resolve(
+        texts.map((one) => ({ ...text, ids: Int32Array.from([1, ...String(one).split(' ').keys(), 2]) })),
+      ),
   };
   const companyOf = async (manifest: ModelManifest) => {
     const [alone, together] = (await proofRunsOf(manifest, words)).slice(-2);

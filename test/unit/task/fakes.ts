@@ -27,11 +27,13 @@ export function createFakeTokenizer(maxTokens: number): TextTokenizer & { readon
   return {
     implementation: 'fake',
     ordinaryIdEnd: 0,
+    idEnd: 256,
+    specialTokens: 2,
     texts,
     async tokenize(given, signal) {
       signal?.throwIfAborted();
-      texts.push(...given);
-      return given.map((text) => cut([open], charactersOf(text), null));
+      texts.push(...given.filter((input) => typeof input === 'string'));
+      return given.map((input) => cut([open], typeof input === 'string' ? charactersOf(input) : [...input], null));
     },
     async tokenizePairs(query, passages, signal) {
       signal?.throwIfAborted();
@@ -44,6 +46,9 @@ export function createFakeTokenizer(maxTokens: number): TextTokenizer & { readon
         return cut(head, charactersOf(passage), typeIds);
       });
     },
+    detailsOf: async (text) =>
+      charactersOf(text).map((id, at) => ({ id, text: text[at] ?? '', isSpecial: false, start: at, end: at + 1 })),
+    decode: async (given) => given.map((ids) => String.fromCharCode(...ids)),
     idsOf: (given) => new Set(given.flatMap(charactersOf)),
   };
 }
@@ -143,7 +148,7 @@ export function createFakeScheduler(
 export const contextOf = (scheduler: Scheduler, rest: Partial<TaskContext> = {}): TaskContext => ({
   scheduler,
   lane: 'interactive',
-  mayTruncate: true,
+  truncation: null,
   signal: new AbortController().signal,
   remainingMs: () => 1000,
   onProgress: null,

@@ -106,7 +106,7 @@ describe('late interaction', () => {
 
   it('each kind has its own limit, which an error names', async () => {
     const served = await serveRows();
-    const context = contextOf(createFakeScheduler(), { mayTruncate: false });
+    const context = contextOf(createFakeScheduler(), { truncation: 'refuse' });
     const long = 'a '.repeat(30);
     for (const [kind, limit] of [
       ['query', 8],
@@ -233,7 +233,7 @@ describe('a generative reranker', () => {
   it('refuses what it may not cut, with the field of the passage', async () => {
     const scheduler = createFakeScheduler();
     const reranker = { method: 'llm' as const, served: await serveGenerative() };
-    const error = await rejectionOf(rerank(reranker, input, contextOf(scheduler, { mayTruncate: false })));
+    const error = await rejectionOf(rerank(reranker, input, contextOf(scheduler, { truncation: 'refuse' })));
     expect(error).toMatchObject({ data: { field: 'passages[1]', tokens: 34, limit: 16 } });
     expect(scheduler.jobs).toEqual([]);
     expect(scheduler.releaseCount()).toBe(1);
@@ -291,7 +291,7 @@ describe('queries that are looked up', () => {
   });
 
   it('may be longer than the model reads', async () => {
-    const context = contextOf(createFakeScheduler(), { mayTruncate: false });
+    const context = contextOf(createFakeScheduler(), { truncation: 'refuse' });
     const { usage } = await sparseEmbed(await served(), inputs(['a '.repeat(100)], 'query'), context);
     expect(usage).toMatchObject({ inputTokens: 100, truncated: [] });
   });
@@ -305,7 +305,7 @@ describe('queries that are looked up', () => {
     );
     expect(terms.map(({ indices }) => [...indices])).toEqual([[6], [6]]);
     expect(usage).toMatchObject({ inputTokens: 6, truncated: [0] });
-    const strict = contextOf(createFakeScheduler(), { mayTruncate: false });
+    const strict = contextOf(createFakeScheduler(), { truncation: 'refuse' });
     const error = await rejectionOf(sparseEmbed(limited, inputs(['a a a hello'], 'query'), strict));
     expect(error).toMatchObject({ errorName: 'invalidParams', data: { field: 'inputs[0]', tokens: 4, limit: 3 } });
   });

@@ -3,6 +3,7 @@ import { ServiceError } from '../../../src/errors.ts';
 import type { ModelManifest } from '../../../src/model/manifest.ts';
 import { emptyUsage } from '../../../src/task/context.ts';
 import { rerank } from '../../../src/task/rerank.ts';
+import { sigmoid } from '../../../src/tensor/score.ts';
 import { contextOf, createFakeScheduler, createServed, rejectionOf } from './fakes.ts';
 import { plainTokenRows } from '../../../src/model/token-row-rules.ts';
 
@@ -24,7 +25,8 @@ describe.each(methods)('reranking with the method %s', (method) => {
   it('runs nothing for no passages', async () => {
     const scheduler = scoring([]);
     const result = await rerank(reranker(method), input('q', []), contextOf(scheduler));
-    expect(result).toEqual({ scores: [], order: [], usage: emptyUsage });
+    const nothing = { scores: [], raw: [], order: [], tokenCounts: [], queryRows: null };
+    expect(result).toEqual({ ...nothing, usage: emptyUsage });
     expect(scheduler.loads).toEqual([]);
   });
 
@@ -53,7 +55,7 @@ describe.each(methods)('reranking with the method %s', (method) => {
 
   it('refuses a passage that is too long before any run, where it must not be cut', async () => {
     const scheduler = scoring([1, 1]);
-    const context = contextOf(scheduler, { mayTruncate: false });
+    const context = contextOf(scheduler, { truncation: 'refuse' });
     const call = rerank(reranker(method), input('q', ['a', 'x'.repeat(20)], 'documents'), context);
     expect(await rejectionOf(call)).toMatchObject({
       errorName: 'invalidParams',
@@ -61,6 +63,16 @@ describe.each(methods)('reranking with the method %s', (method) => {
     });
     expect(scheduler.jobs).toEqual([]);
     expect(scheduler.releaseCount()).toBe(1);
+  });
+
+  it('gives what the order follows, and the tokens that ran for each passage', async () => {
+    const raw = [0.5, -2];
+    const found = await rerank(reranker(method), input('q', ['a', 'bc']), contextOf(scoring(raw)));
+    expect(found.raw).toEqual(raw.map(Math.fround));
+    expect(found.scores).toEqual(method === 'colbert' ? found.raw : found.raw.map(sigmoid));
+    // A pair has the query and one more special token; the rows of a passage are its own.
+    expect(found.tokenCounts).toEqual(method === 'colbert' ? [3, 4] : [5, 6]);
+    expect(found.usage.inputTokens).toBe(method === 'colbert' ? 3 + 3 + 4 : 5 + 6);
   });
 
   it('names passages in errors and reports the cut ones', async () => {

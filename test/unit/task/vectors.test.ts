@@ -62,7 +62,7 @@ describe.each(recipes)('the recipe of %s', (_, recipe) => {
 
   it('refuses a text that is too long before any run, where it must not be cut', async () => {
     const scheduler = createFakeScheduler();
-    const context = contextOf(scheduler, { mayTruncate: false });
+    const context = contextOf(scheduler, { truncation: 'refuse' });
     const error = await rejectionOf(recipe(createServed(), inputs(['ab', long]), context));
     expect(error).toMatchObject({
       errorName: 'invalidParams',
@@ -74,7 +74,7 @@ describe.each(recipes)('the recipe of %s', (_, recipe) => {
   });
 
   it('says so where the rest of a very long text was not counted', async () => {
-    const context = contextOf(createFakeScheduler(), { mayTruncate: false });
+    const context = contextOf(createFakeScheduler(), { truncation: 'refuse' });
     const error = await rejectionOf(recipe(createServed(), inputs(['x'.repeat(1000)]), context));
     expect(error.data).toMatchObject({ field: 'inputs[0]', tokensIsMinimum: true, limit: 16 });
   });

@@ -34,6 +34,9 @@ function letterLibrary(onBatch: (batches: number) => void = () => undefined): Ob
         return texts.map((text) => Array<number>(text.split('a').length - 1).fill(1));
       },
       encodeWithSpecialTokens: () => Promise.resolve({ ids: [], typeIds: [] }),
+      encodeWithPlaces: () => Promise.resolve({ ids: [], places: [] }),
+      decodeBatch: () => Promise.resolve([]),
+      tokenOf: () => null,
       idOf: () => null,
     },
   };

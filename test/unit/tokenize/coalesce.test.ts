@@ -26,6 +26,9 @@ function createRig(refuses: (texts: readonly string[]) => boolean = () => false)
       return texts.map((text) => [text.length]);
     },
     encodeWithSpecialTokens: () => Promise.resolve({ ids: [], typeIds: [] }),
+    encodeWithPlaces: () => Promise.resolve({ ids: [], places: [] }),
+    decodeBatch: () => Promise.resolve([]),
+    tokenOf: () => null,
     idOf: () => null,
   };
   const library = coalesce(bare, (callback) => due.push(callback));

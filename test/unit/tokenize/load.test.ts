@@ -82,6 +82,22 @@ describe.skipIf(!isFallbackInstalled())(`the tokenizer of transformers.js in its
     expect(fallback.idsOf(['.', 'no such token'])).toEqual(reference.idsOf(['.', 'no such token']));
   });
 
+  it('gives the same text of ids, and tokens without places, spelt as in the vocabulary', async () => {
+    const reference = await loadMinilm();
+    const fallback = await loadTokenizer({ ...quiet, modelFolder: minilmFolder, openReference: openWithoutAddon });
+    const place = { isSpecial: false, start: null, end: null };
+    expect(await fallback.detailsOf('tomING', true)).toEqual([
+      { ...place, id: 101, text: '[CLS]', isSpecial: true },
+      { ...place, id: 3419, text: 'tom' },
+      { ...place, id: 2075, text: '##ing' },
+      { ...place, id: 102, text: '[SEP]', isSpecial: true },
+    ]);
+    const ids = [[101, 2054, 2003, 3419, 2075, 1029, 102], []];
+    for (const skips of [true, false])
+      expect(await fallback.decode(ids, skips)).toEqual(await reference.decode(ids, skips));
+    expect(fallback.idEnd).toBe(reference.idEnd);
+  });
+
   it.each([
     ['BERT', wordPiece(bertTemplate)],
     ['a closing token only', wordPiece(closingTemplate)],

@@ -1,0 +1,152 @@
+import { beforeAll, describe, expect, it } from 'vitest';
+import type { Truncation } from '../../../src/task/context.ts';
+import { embed } from '../../../src/task/embed.ts';
+import { multiVector } from '../../../src/task/multi-vector.ts';
+import { rerank } from '../../../src/task/rerank.ts';
+import { sparseEmbed } from '../../../src/task/sparse-embed.ts';
+import type { TextOrIds, TextTokenizer } from '../../../src/tokenize/tokenizer.ts';
+import { loadMinilm } from '../tokenize/minilm.ts';
+import { contextOf, createFakeScheduler, createServed, rejectionOf } from './fakes.ts';
+
+const inputs = (texts: readonly TextOrIds[]) => ({ texts, kind: null, field: 'input' });
+const roomy = { maxAnswerBytes: 1e9, maxRowBytes: 1 };
+const [classToken, separator] = [101, 102];
+const maxTokens = 8;
+
+let tokenizer: TextTokenizer;
+beforeAll(async () => {
+  tokenizer = await loadMinilm(maxTokens);
+});
+
+/** The embedded model's tokenizer, with a model of these facts. */
+const serve = (manifest: Parameters<typeof createServed>[0] = {}) => ({
+  ...createServed({ maxTokens, vocabularySize: 30_522, ...manifest }),
+  tokenizer,
+});
+
+const recipes = [
+  ['embed', (...[served, input, context]: Arguments) => embed(served, input, null, context)],
+  ['embed/sparse', (...[served, input, context]: Arguments) => sparseEmbed(served, input, context)],
+  ['embed/multi', (...[served, input, context]: Arguments) => multiVector(served, input, roomy, context)],
+] as const;
+type Arguments = [
+  served: ReturnType<typeof serve>,
+  input: ReturnType<typeof inputs>,
+  context: ReturnType<typeof contextOf>,
+];
+
+const ranOf = (scheduler: ReturnType<typeof createFakeScheduler>): number[][] =>
+  scheduler.jobs.flatMap(({ items }) => items.map(({ ids }) => [...ids]));
+
+describe.each(recipes)('token ids as inputs of %s', (_, recipe) => {
+  it('run between the special tokens, beside texts, and are counted one by one', async () => {
+    const scheduler = createFakeScheduler();
+    const { tokenCounts, usage } = await recipe(serve(), inputs([[1037, 4949], 'a', []]), contextOf(scheduler));
+    expect(ranOf(scheduler)).toEqual([
+      [classToken, 1037, 4949, separator],
+      [classToken, 1037, separator],
+      [classToken, separator],
+    ]);
+    expect(tokenCounts).toEqual([4, 3, 2]);
+    expect(usage.inputTokens).toBe(9);
+  });
+
+  it('are admitted with exactly the tokens that will run', async () => {
+    const scheduler = createFakeScheduler();
+    await recipe(serve(), inputs([[1037, 4949, 1037], Array<number>(100).fill(1037)]), contextOf(scheduler));
+    expect(scheduler.loads).toEqual([{ items: 2, tokens: 3 + 2 + maxTokens }]);
+  });
+
+  it.each([
+    ['beyond the vocabulary', 30_522],
+    ['negative', -1],
+    ['a fraction', 1.5],
+    ['not a number', Number.NaN],
+  ])('are refused where one is %s, before anything is asked for, naming limit and value', async (_name, id) => {
+    const scheduler = createFakeScheduler();
+    const error = await rejectionOf(recipe(serve(), inputs(['a', [1037, id]]), contextOf(scheduler)));
+    expect(error).toMatchObject({
+      errorName: 'invalidParams',
+      data: { field: 'input[1]', limit: 30_521, received: id },
+    });
+    expect(error.message).toContain(String(id));
+    expect(error.message).toContain('30521');
+    expect(scheduler.loads).toEqual([]);
+  });
+
+  it('are bounded by the rows that the graph has for tokens', async () => {
+    const served = serve({ tokenTableRows: 1000 });
+    const error = await rejectionOf(recipe(served, inputs([[1000]]), contextOf(createFakeScheduler())));
+    expect(error.data.limit).toBe(999);
+  });
+
+  it('get the prompt of their kind as tokens', async () => {
+    const scheduler = createFakeScheduler();
+    const served = serve({ prompts: { query: 'a ', document: '', unspecified: 'map ' } });
+    await recipe(served, { ...inputs([[2712], 'sea']), kind: null }, contextOf(scheduler));
+    const expected = [classToken, 4949, 2712, separator];
+    expect(ranOf(scheduler)).toEqual([expected, expected]);
+  });
+});
+
+const seven = 'one two three four five six seven';
+const [one, two, three, four, five, six, seventh] = [2028, 2048, 2093, 2176, 2274, 2416, 2698];
+const start = [one, two, three, four, five, six];
+const end = [two, three, four, five, six, seventh];
+
+describe.each(recipes)('what becomes of texts of %s that are too long', (_, recipe) => {
+  it.each([
+    [null, start],
+    ['keepStart', start],
+    ['keepEnd', end],
+  ] as const)('%s', async (truncation: Truncation, kept) => {
+    const scheduler = createFakeScheduler();
+    const ids = [one, two, three, four, five, six, seventh];
+    const { usage, tokenCounts } = await recipe(serve(), inputs([seven, ids]), contextOf(scheduler, { truncation }));
+    expect(ranOf(scheduler)).toEqual([
+      [classToken, ...kept, separator],
+      [classToken, ...kept, separator],
+    ]);
+    expect(usage.truncated).toEqual([0, 1]);
+    expect(tokenCounts).toEqual([maxTokens, maxTokens]);
+  });
+
+  it('refuse: ids as well as texts', async () => {
+    const context = contextOf(createFakeScheduler(), { truncation: 'refuse' });
+    const error = await rejectionOf(recipe(serve(), inputs(['a', Array<number>(7).fill(1037)]), context));
+    expect(error).toMatchObject({ errorName: 'invalidParams', data: { field: 'input[1]', tokens: 9, limit: 8 } });
+  });
+});
+
+describe('what becomes of passages that are too long', () => {
+  it.each([
+    ['cross-encoder', null, [classToken, 1037, separator, one, two, three, four, separator]],
+    ['cross-encoder', 'keepEnd', [classToken, 1037, separator, four, five, six, seventh, separator]],
+    ['colbert', 'keepStart', [classToken, ...start, separator]],
+    ['colbert', 'keepEnd', [classToken, ...end, separator]],
+  ] as const)('%s, %s', async (method, truncation: Truncation, expected) => {
+    const scheduler = createFakeScheduler();
+    const input = { query: 'a', passages: [seven], field: 'documents' };
+    await rerank({ method, served: serve() }, input, contextOf(scheduler, { truncation }));
+    expect(ranOf(scheduler).at(-1)).toEqual(expected);
+  });
+});
+
+describe('rows of the query by which a colbert score becomes a mean', () => {
+  it('are those that ran, and 1 where the score is a mean already; other methods have none', async () => {
+    const rowsOf = async (method: 'colbert' | 'cross-encoder', isMaxSimAveraged: boolean) => {
+      const { tokenRows } = serve().manifest;
+      const served = serve({ rowDimension: 2, tokenRows: { ...tokenRows, isMaxSimAveraged } });
+      const scheduler = createFakeScheduler(({ ids }, { key }) => ({
+        values: key.head === 'rows' ? new Float32Array(ids.length * 2) : Float32Array.of(6),
+        indices: null,
+      }));
+      const input = { query: 'a map', passages: ['sea'], field: 'documents' };
+      const { queryRows, raw } = await rerank({ method, served }, input, contextOf(scheduler));
+      return { queryRows, raw };
+    };
+    expect(await rowsOf('colbert', false)).toEqual({ queryRows: 4, raw: [6] });
+    expect(await rowsOf('colbert', true)).toEqual({ queryRows: 1, raw: [1.5] });
+    expect(await rowsOf('cross-encoder', false)).toEqual({ queryRows: null, raw: [6] });
+  });
+});
