@@ -9,6 +9,7 @@ import type { LaunchExecutor } from './device/channel.ts';
 import type { Refusal } from './device/choice.ts';
 import { cpuResult } from './device/inventory/cpu.ts';
 import { findDevices, type FindOptions, type FoundDevice } from './device/inventory/find.ts';
+import { createGpuMemoryReader, type KnownGpu, type ReadGpuMemory } from './device/inventory/gpu-memory.ts';
 import { thisMachine } from './device/inventory/machine.ts';
 import { defaultDeviceLimits } from './device/limits.ts';
 import type { ProofRun } from './device/proof.ts';
@@ -54,6 +55,8 @@ export interface Engine {
   readonly groups: readonly EngineGroup[];
   /** Devices that were considered and not taken. */
   readonly refused: readonly Refusal[];
+  /** Memory of the GPUs in use, for the metrics; absent: nobody can tell. */
+  readonly readGpuMemory?: ReadGpuMemory;
 }
 
 /** What is told while models are opened. */
@@ -82,7 +85,13 @@ export async function openEngine(settings: Settings, entries: ProcessEntries, lo
       for (const refusal of found.refused) log.info(refusal, 'a device is not used');
       for (const { models } of opened.groups)
         for (const model of models.all) log.info(factsOf(model), 'serving a model');
-      return { tasks: await serveTasks(opened.groups), groups: opened.groups.map(engineGroup), refused: found.refused };
+      const gpus = gpusOf(opened.groups);
+      return {
+        tasks: await serveTasks(opened.groups),
+        groups: opened.groups.map(engineGroup),
+        refused: found.refused,
+        readGpuMemory: createGpuMemoryReader({ gpus, machine: thisMachine(environment), clock: systemClock }),
+      };
     }
     // At most once for each provider: what is excluded is not found again.
     given.push(opened.excluded);
@@ -149,6 +158,17 @@ const engineDevice = ({ candidate: { id, name, provider, index } }: FoundDevice)
   name,
   provider: { name: provider, deviceIndex: index },
 });
+
+/** The NVIDIA GPUs of all groups, each once. */
+function gpusOf(groups: readonly OpenedGroup[]): KnownGpu[] {
+  const known = groups.flatMap(({ devices }) =>
+    devices.flatMap(({ candidate }) => {
+      const uuid = candidate.provider === 'cuda' ? candidate.details.uuid : null;
+      return uuid === null ? [] : [{ deviceId: candidate.id, uuid }];
+    }),
+  );
+  return known.filter(({ uuid }, index) => known.findIndex((gpu) => gpu.uuid === uuid) === index);
+}
 
 function engineGroup({ devices, uses, loads, proofRuns, launch, precision }: OpenedGroup): EngineGroup {
   // Multi-vector models rank as well.

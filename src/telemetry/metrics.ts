@@ -10,6 +10,15 @@ export interface ExecutorFacts {
   readonly residentBytes: number | null;
 }
 
+/** Memory of one device as gauges show it. */
+export interface DeviceMemoryFacts {
+  readonly deviceId: string;
+  /** Taken by every process on the machine. @unit bytes */
+  readonly usedBytes: number;
+  /** @unit bytes */
+  readonly totalBytes: number;
+}
+
 /** Every state of an executor, so that those that none is in are shown as 0. */
 const executorStates = ['starting', 'warming', 'ready', 'busy', 'draining', 'dead'] as const;
 
@@ -23,6 +32,8 @@ export interface GaugeSources {
   readonly resultCacheBytes: () => number;
   readonly isReady: () => boolean;
   readonly executors: () => readonly ExecutorFacts[];
+  /** Of the devices that tell it. */
+  readonly deviceMemory: () => Promise<readonly DeviceMemoryFacts[]>;
   /** Memory of this process. @unit bytes */
   readonly residentBytes: () => number;
   /** What runs, by version. */
@@ -184,6 +195,28 @@ export function createMetrics(): Metrics {
           }
         },
       });
+      const memoryGauge = (name: string, help: string, bytesOf: (facts: DeviceMemoryFacts) => number) =>
+        new Gauge({
+          name,
+          help,
+          labelNames: ['device'],
+          registers,
+          async collect() {
+            const devices = await sources.deviceMemory();
+            this.reset();
+            for (const facts of devices) this.set({ device: facts.deviceId }, bytesOf(facts));
+          },
+        });
+      memoryGauge(
+        'trivec_device_memory_used_bytes',
+        'Memory of a GPU that is taken, by whatever process, by device; of NVIDIA GPUs only',
+        ({ usedBytes }) => usedBytes,
+      );
+      memoryGauge(
+        'trivec_device_memory_bytes',
+        'Memory of a GPU, by device; of NVIDIA GPUs only',
+        ({ totalBytes }) => totalBytes,
+      );
       const buildInfo = new Gauge({
         name: 'trivec_build_info',
         help: '1, with the versions of the server, of Node and of onnxruntime as labels',

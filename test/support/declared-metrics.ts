@@ -14,6 +14,7 @@ export function createIdleMetrics(): Metrics {
     resultCacheBytes: zero,
     isReady: () => false,
     executors: () => [],
+    deviceMemory: () => Promise.resolve([]),
     residentBytes: zero,
     build: { version: '', node: '', onnxruntime: '' },
   });

@@ -1,19 +1,16 @@
 /** Owns the list of CUDA devices, and why there is none. */
+import { askSmi, smi } from './ask-smi.ts';
 import type { Absence, Candidate } from './candidate.ts';
 import { isOnPath } from './machine.ts';
 import type { Machine } from './machine.ts';
 import { cudaCandidate, gpusInProc, gpusInSmi, kernelDriverVersion, smiArguments, visibleGpus } from './nvidia.ts';
 import type { NvidiaGpu } from './nvidia.ts';
-import { runTool } from './run-bounded.ts';
 import type { ToolOutcome } from './run-bounded.ts';
 
 /** Waking a row of idle GPUs takes the tool a few seconds. @unit ms */
 const smiTimeoutMs = 4000;
-/** @unit bytes */
-const maxSmiBytes = 65_536;
 /** Oldest driver that CUDA 13, which the provider is built for, works with. */
 export const minDriverVersion = 580;
-const smi = 'nvidia-smi';
 const nvidiaVendor = '0x10de';
 /** PCI class of displays and 3D controllers. */
 const displayClass = '0x03';
@@ -25,7 +22,7 @@ export type CudaList = { readonly candidates: readonly Candidate<'cuda'>[] } | {
 export async function listCuda(machine: Machine): Promise<CudaList> {
   const reason = staticReason(machine);
   if (reason !== null) return absent(reason);
-  const outcome = isOnPath(machine, smi) ? await askSmi(machine) : null;
+  const outcome = isOnPath(machine, smi) ? await askSmi(machine, smiArguments, smiTimeoutMs) : null;
   const gpus = chooseSource(outcome, gpusInProc(machine));
   if (gpus.length === 0) return absent(unseenReason(machine, outcome));
   const visible = visibleGpus(gpus, machine.variables['CUDA_VISIBLE_DEVICES']);
@@ -34,12 +31,6 @@ export async function listCuda(machine: Machine): Promise<CudaList> {
 }
 
 const absent = (reason: string): CudaList => ({ absence: { provider: 'cuda', reason } });
-
-function askSmi(machine: Machine): Promise<ToolOutcome> {
-  const { PATH: path = '', SystemRoot: systemRoot } = machine.variables;
-  const environment = { PATH: path, LC_ALL: 'C', ...(systemRoot === undefined ? {} : { SystemRoot: systemRoot }) };
-  return runTool(smi, smiArguments, { environment, timeoutMs: smiTimeoutMs, maxOutputBytes: maxSmiBytes });
-}
 
 /** The tool knows more; the kernel module is asked where the tool is missing or fails. */
 function chooseSource(outcome: ToolOutcome | null, fromProc: NvidiaGpu[]): NvidiaGpu[] {

@@ -13,6 +13,7 @@ const sources: GaugeSources = {
     { deviceId: 'cpu:0', executorId: 'cpu:0/0', state: 'busy', residentBytes: 5_000_000 },
     { deviceId: 'cpu:0', executorId: 'cpu:0/1', state: 'dead', residentBytes: null },
   ],
+  deviceMemory: () => Promise.resolve([{ deviceId: 'cuda:0', usedBytes: 3_000, totalBytes: 9_000 }]),
   residentBytes: () => 70_000_000,
   build: { version: '1.2.3', node: 'v20.20.2', onnxruntime: '1.30.0' },
 };
@@ -42,6 +43,17 @@ describe('the metrics', () => {
       expect(name).not.toMatch(/_(ms|milliseconds|kb|mb)(_|$)/);
       if (type === 'histogram') expect(name).toMatch(/_(seconds|inputs)$/);
     }
+  });
+
+  it('show the memory of the devices that tell it, and forget those that tell it no more', async () => {
+    const metrics = createMetrics();
+    let devices = [{ deviceId: 'cuda:0', usedBytes: 3_000, totalBytes: 9_000 }];
+    metrics.watch({ ...sources, deviceMemory: () => Promise.resolve(devices) });
+    const text = await metrics.registry.metrics();
+    expect(text).toContain('trivec_device_memory_used_bytes{device="cuda:0"} 3000');
+    expect(text).toContain('trivec_device_memory_bytes{device="cuda:0"} 9000');
+    devices = [];
+    expect(await metrics.registry.metrics()).not.toContain('trivec_device_memory_bytes{');
   });
 
   it('read the gauges when they are scraped', async () => {
