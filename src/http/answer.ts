@@ -2,6 +2,7 @@
 import type { OutgoingHttpHeaders, ServerResponse } from 'node:http';
 import { Readable } from 'node:stream';
 import type { Reply } from '../rpc/service.ts';
+import type { CallTimes } from '../telemetry/stages.ts';
 
 /** One complete answer. */
 export interface Answer {
@@ -20,7 +21,7 @@ export function writeAnswer(outgoing: ServerResponse, answer: Answer): void {
   if (outgoing.destroyed || outgoing.headersSent) return;
   const headers: OutgoingHttpHeaders = { ...answer.headers };
   if (answer.body !== undefined) headers['Content-Type'] = answer.contentType ?? 'application/json';
-  if (answer.status !== 204) headers['Content-Length'] = Buffer.byteLength(answer.body ?? '');
+  if (answer.status !== 204 && answer.status !== 304) headers['Content-Length'] = Buffer.byteLength(answer.body ?? '');
   outgoing.writeHead(answer.status, headers);
   endInPieces(outgoing, typeof answer.body === 'object' ? answer.body : Buffer.from(answer.body ?? ''));
 }
@@ -50,7 +51,7 @@ function* piecesOf(bytes: Buffer): Generator<Buffer> {
 /** The answer that carries a reply: status 200 and its JSON, or 204 when there is nothing to say. */
 export function answerOf(reply: Reply): Answer {
   if (reply.body === null) return { status: 204 };
-  return { status: 200, headers: { ...retryAfterHeader(reply), ...serverTimingHeader(reply) }, body: reply.body };
+  return { status: 200, headers: { ...retryAfterHeader(reply), ...serverTimingHeader(reply.times) }, body: reply.body };
 }
 
 /** The `Retry-After` header of an overload answer, in whole seconds rounded up; no header for any other. */
@@ -62,7 +63,7 @@ export function retryAfterHeader(reply: Reply): OutgoingHttpHeaders {
  * The `Server-Timing` header of an answer to one call: how long it took, and where; no header for any other.
  * @unit ms
  */
-function serverTimingHeader({ times }: Reply): OutgoingHttpHeaders {
+export function serverTimingHeader(times: CallTimes | undefined): OutgoingHttpHeaders {
   if (times === undefined) return {};
   const { tokenizeMs, queueMs, runMs, totalMs } = times;
   const entry = (name: string, ms: number | null) => (ms === null ? '' : `${name};dur=${ms.toFixed(1)}, `);

@@ -5,6 +5,21 @@ import type { Answer } from './answer.ts';
 import { writeAnswer } from './answer.ts';
 import { readBody } from './body.ts';
 
+/** Why a request was turned away before any of it was understood, or its answer given up; a label for metrics. */
+export type RefusalReason =
+  | 'method'
+  | 'host'
+  | 'origin'
+  | 'encoding'
+  | 'timeout'
+  | 'tooLarge'
+  | 'crowded'
+  | 'unauthorized'
+  | 'rate'
+  | 'draining'
+  | 'notUtf8'
+  | 'stalled';
+
 /** The configured bounds of every upload. */
 export interface UploadLimits {
   /** Longest body. @unit bytes */

@@ -153,8 +153,10 @@ function describeTerms(served: ServedModel) {
   };
 }
 
+/** A client has to know beforehand whether `dimensions` may be asked for. */
 function describeVectors(served: ServedModel) {
-  return { ...describeModel(served), dimension: served.manifest.dimension };
+  const { dimension, isMatryoshka } = served.manifest;
+  return { ...describeModel(served), dimension, matryoshka: isMatryoshka };
 }
 
 function describeRows(served: ServedModel) {

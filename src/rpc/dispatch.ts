@@ -1,23 +1,25 @@
-/** Owns the way of one call: gate, params, deadline, run, answer; and the one catch at its end. */
+/** Owns the way of one call: gate, params or request, deadline, run, answer; and the one catch at its end. */
 import type { Clock } from '../clock.ts';
 import { ServiceError } from '../errors.ts';
 import type { Scheduler } from '../schedule/scheduler.ts';
 import type { ServedTasks } from '../task/context.ts';
 import type { EndedCall } from '../telemetry/record.ts';
-import { CallStages } from '../telemetry/stages.ts';
+import { CallStages, type CallTimes } from '../telemetry/stages.ts';
 import type { Tracer } from '../telemetry/trace.ts';
 import type { InfoBuilder } from './capabilities.ts';
 import { answerControl } from './control.ts';
 import type { Member, NotificationMember, RequestMember } from './envelope.ts';
-import { openCall } from './call.ts';
-import { isControlMethod, isTaskMethod, methodKind, taskCapabilities } from './methods.ts';
+import { openCall, type OpenCall } from './call.ts';
+import { isControlMethod, isTaskMethod, methodKind, taskCapabilities, type TaskMethod } from './methods.ts';
 import { readLogLevel, type LogLevel } from './log-level.ts';
 import { createProgressReporter, readProgressToken, sendLog } from './notifications.ts';
 import { readLenientObject, readParams, type Members } from './params.ts';
 import { withQuota } from './quota.ts';
 import { encodeError, encodeSuccess } from './reply.ts';
-import { silence, type FrameContext, type Reply } from './service.ts';
-import { prepareTask, type TaskLimits } from './tasks.ts';
+import { checkRequest, rcpMethodOf, runTask, type CallEnvironment, type TaskLimits } from './run-task.ts';
+import { silence, type CallContext, type FrameContext, type Reply } from './service.ts';
+import { readTaskCall } from './task-params.ts';
+import type { RequestOf, ResultOf, TaskRequest } from './task-request.ts';
 
 /** What a dispatcher is made of. */
 export interface DispatchParts {
@@ -37,7 +39,26 @@ export interface DispatchParts {
 export interface Dispatcher {
   /** Starts a member at once, in the order of the calls; resolves with its reply and never rejects. */
   start(member: Member, context: FrameContext): Promise<Reply>;
+  /** Runs a task that came in another protocol, as `start` would: same gates, bounds, counts and spans. */
+  readonly run: RunTaskRequest;
 }
+
+/**
+ * The result of a request; `onTimes` is told what it spent where, whatever came of it.
+ * @throws ServiceError, and nothing else
+ */
+export type RunTaskRequest = <M extends TaskRequest['method']>(
+  request: RequestOf<M>,
+  context: CallContext,
+  onTimes?: (times: CallTimes) => void,
+) => Promise<ResultOf<M>>;
+
+/** How a call ended. */
+type ConductedCall<T> = ({ readonly value: T } | { readonly error: ServiceError }) & {
+  readonly outcome: string;
+  readonly latencyMs: number;
+  readonly times: CallTimes;
+};
 
 /** A dispatcher over the configured tasks. */
 export function createDispatcher(parts: DispatchParts): Dispatcher {
@@ -55,30 +76,90 @@ export function createDispatcher(parts: DispatchParts): Dispatcher {
     }
   }
 
-  async function answer(member: RequestMember, context: FrameContext): Promise<Reply> {
+  /** One call, whatever its protocol: its span, its stages, the one catch at its end, its count. */
+  async function conduct<T>(
+    method: string,
+    context: CallContext,
+    work: (stages: CallStages, startedMs: number) => Promise<T>,
+  ): Promise<ConductedCall<T>> {
     const startedMs = clock.nowMs();
-    const method = methodKind(member.method) === 'undefined' ? 'undefined' : member.method;
     const span = tracer === null ? null : tracer.startCall(method, startedMs, context);
     const stages = new CallStages(nowMs, startedMs, context.requestId, span);
-    let outcome = 'ok';
+    let ended: { readonly value: T } | { readonly error: ServiceError };
     let bug: unknown = null;
     try {
-      const result = await runMethod(member, context, stages, startedMs);
-      const body = encodeSuccess(member.rawId, result);
-      return { ...silence, body, isShutdown: member.method === 'shutdown', times: stages.times(clock.nowMs()) };
+      ended = { value: await work(stages, startedMs) };
     } catch (thrown) {
       const error = thrown instanceof ServiceError ? thrown : new ServiceError('internal', 'The server failed');
       if (error !== thrown) bug = thrown;
-      outcome = error.errorName;
-      return { ...failed(member.rawId, error), times: stages.times(clock.nowMs()) };
-    } finally {
-      const endedMs = clock.nowMs();
-      const latencyMs = endedMs - startedMs;
-      span?.end(endedMs, outcome);
-      onCall({ method, outcome, transport: context.transport, latencyMs, bug, stages });
-      logCall(member, context, { method, outcome, latencyMs: Math.round(latencyMs) });
+      ended = { error };
     }
+    const endedMs = clock.nowMs();
+    const latencyMs = endedMs - startedMs;
+    const outcome = 'error' in ended ? ended.error.errorName : 'ok';
+    span?.end(endedMs, outcome);
+    onCall({ method, outcome, transport: context.transport, latencyMs, bug, stages });
+    return { ...ended, outcome, latencyMs, times: stages.times(endedMs) };
   }
+
+  async function answer(member: RequestMember, context: FrameContext): Promise<Reply> {
+    const method = methodKind(member.method) === 'undefined' ? 'undefined' : member.method;
+    const call = await conduct(method, context, async (stages, startedMs) =>
+      encodeSuccess(member.rawId, await runMethod(member, context, stages, startedMs)),
+    );
+    const { outcome, latencyMs, times } = call;
+    logCall(member, context, { method, outcome, latencyMs: Math.round(latencyMs) });
+    if ('error' in call) return { ...failed(member.rawId, call.error), times };
+    return { ...silence, body: call.value, isShutdown: member.method === 'shutdown', times };
+  }
+
+  async function run<M extends TaskRequest['method']>(
+    request: RequestOf<M>,
+    context: CallContext,
+    onTimes?: (times: CallTimes) => void,
+  ): Promise<ResultOf<M>> {
+    const method = rcpMethodOf(request.method);
+    const call = await conduct(method, context, async (stages, startedMs) => {
+      checkOffered(method);
+      checkRequest(request, tasks, limits);
+      checkOpen();
+      const opened = openCall({ callerSignal: context.signal, clock, deadlineMs: limits.deadlineMs, register: null });
+      try {
+        opened.signal.throwIfAborted();
+        return await runTask<M>(request, tasks, environmentOf(context, opened, stages, startedMs, null));
+      } finally {
+        opened.close();
+      }
+    });
+    onTimes?.(call.times);
+    if ('error' in call) throw call.error;
+    return call.value;
+  }
+
+  const checkOffered = (method: TaskMethod) => {
+    if (Object.hasOwn(info.capabilities, taskCapabilities[method])) return;
+    throw notOffered();
+  };
+
+  const checkOpen = () => {
+    if (isDraining()) throw new ServiceError('unavailable', 'The server is shutting down', { retryAfterMs: 1000 });
+  };
+
+  const environmentOf = (
+    context: CallContext,
+    { signal, remainingMs }: OpenCall,
+    stages: CallStages,
+    startedMs: number,
+    onProgress: CallEnvironment['onProgress'],
+  ): CallEnvironment => ({
+    scheduler: context.quota ? withQuota(scheduler, context.quota) : scheduler,
+    signal,
+    remainingMs,
+    stages,
+    onProgress,
+    maxAnswerBytes: limits.maxAnswerBytes,
+    usage: (usage) => ({ ...usage, latencyMs: clock.nowMs() - startedMs }),
+  });
 
   async function runMethod(
     member: RequestMember,
@@ -100,25 +181,24 @@ export function createDispatcher(parts: DispatchParts): Dispatcher {
     }
     if (!context.session.isInitialized) throw new ServiceError('notInitialized', 'Send initialize first');
     if (methodKind(method) === 'undefined') throw new ServiceError('methodNotFound', 'RCP/1 has no such method');
-    if (!isTaskMethod(method) || !Object.hasOwn(info.capabilities, taskCapabilities[method])) {
-      throw new ServiceError('capabilityNotAdvertised', 'This server does not offer the method; see info');
-    }
+    if (!isTaskMethod(method)) throw notOffered();
+    checkOffered(method);
     const params = readParams(member.params);
-    const run = prepareTask(method, params, tasks, limits);
-    if (isDraining()) throw new ServiceError('unavailable', 'The server is shutting down', { retryAfterMs: 1000 });
+    const prepared = readTaskCall(method, params, tasks, limits);
+    checkOpen();
     const meta = readLenientObject(params.get('_meta'));
-    const call = openCall({ rawId: member.rawId, context, clock, deadlineMs: readDeadlineMs(meta, limits.deadlineMs) });
+    const call = openCall({
+      callerSignal: context.signal,
+      clock,
+      deadlineMs: readDeadlineMs(meta, limits.deadlineMs),
+      register: (controller) => context.session.register(member.rawId, controller),
+    });
     try {
       call.signal.throwIfAborted();
       const token = readProgressToken(member.tokens.progressToken);
-      return await run({
-        scheduler: context.quota ? withQuota(scheduler, context.quota) : scheduler,
-        signal: call.signal,
-        remainingMs: call.remainingMs,
-        stages,
-        onProgress: createProgressReporter(token, method, context.notify),
-        usage: (usage) => ({ ...usage, latencyMs: clock.nowMs() - startedMs }),
-      });
+      const onProgress = createProgressReporter(token, method, context.notify);
+      const environment = environmentOf(context, call, stages, startedMs, onProgress);
+      return await prepared((request) => runTask(request, tasks, environment), stages);
     } finally {
       call.close();
     }
@@ -139,8 +219,10 @@ export function createDispatcher(parts: DispatchParts): Dispatcher {
     return { ...silence, isShutdown: true };
   }
 
-  return { start };
+  return { start, run };
 }
+
+const notOffered = () => new ServiceError('capabilityNotAdvertised', 'This server does not offer the method; see info');
 
 function failed(rawId: string, error: ServiceError): Reply {
   const isOverload = error.errorName === 'overloaded';

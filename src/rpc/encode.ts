@@ -84,7 +84,7 @@ export function encodeRerankResult(scores: readonly number[], order: readonly nu
 }
 
 /** Counts the numbers written since the last turn of the event loop. */
-class Pace {
+export class Pace {
   #numbers = 0;
 
   /** Counts some more; resolves at once, or after a turn of the event loop when a slice is full. */
@@ -97,7 +97,7 @@ class Pace {
 }
 
 /** Writes `[a,b,…]`; `write` gives how many numbers an element took, or writes a list of its own. */
-async function writeList<T>(
+export async function writeList<T>(
   writer: JsonWriter,
   list: readonly T[],
   pace: Pace,
@@ -113,12 +113,13 @@ async function writeList<T>(
 }
 
 /** Views of the rows of a matrix. */
-function rowsOf({ values, dimension }: Matrix): Float32Array[] {
+export function rowsOf({ values, dimension }: Matrix): Float32Array[] {
   const starts = Array.from({ length: values.length / dimension }, (_, row) => row * dimension);
   return starts.map((start) => values.subarray(start, start + dimension));
 }
 
-function writeVector(writer: JsonWriter, vector: Float32Array, form: VectorForm): number {
+/** Writes one vector in a form; gives how many numbers it took. */
+export function writeVector(writer: JsonWriter, vector: Float32Array, form: VectorForm): number {
   if (form.output !== null) writer.text(`[${quantize(vector, form.output).join(',')}]`);
   else if (form.encoding === 'json') writer.float32List(vector);
   else writer.ascii('"').ascii(toBase64(vector)).ascii('"');

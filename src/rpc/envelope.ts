@@ -1,6 +1,7 @@
 /** Owns the JSON-RPC envelope: text to one call or a list of calls, each judged on its own. */
 import { readLenientObject } from './params.ts';
-import { scanFrame, type RawTokens, type ScanLimits } from './raw-tokens.ts';
+import { readJson } from './json-text.ts';
+import type { RawTokens } from './raw-tokens.ts';
 import type { ErrorName } from '../errors.ts';
 
 /** A frame that wants an answer. */
@@ -39,32 +40,11 @@ export type Frame =
   | { readonly kind: 'batch'; readonly members: readonly Member[] }
   | { readonly kind: 'refused'; readonly errorName: ErrorName; readonly message: string };
 
-/**
- * Bounds of one frame: V8 parses such nesting in about 20 ms and needs seconds for a hundred times more; the largest
- * batch of text blocks has two thirds of these values and names.
- */
-export const frameLimits: ScanLimits = { depth: 100_000, values: 600_000, names: 400_000, literal: 4096 };
-
-const excesses: Readonly<Record<keyof ScanLimits, { errorName: ErrorName; what: string }>> = {
-  depth: { errorName: 'parse', what: 'is nested deeper than' },
-  values: { errorName: 'tooLarge', what: 'holds more values than' },
-  names: { errorName: 'tooLarge', what: 'holds more member names than' },
-  literal: { errorName: 'tooLarge', what: 'holds a number with more characters than' },
-};
-
 /** Reads one frame; never throws, whatever the text. */
 export function parseFrame(text: string): Frame {
-  const scan = scanFrame(text, frameLimits);
-  if (scan.excess !== null) {
-    const { errorName, what } = excesses[scan.excess];
-    return { kind: 'refused', errorName, message: `The JSON ${what} ${frameLimits[scan.excess]}` };
-  }
-  let value: unknown;
-  try {
-    value = JSON.parse(text);
-  } catch {
-    return { kind: 'refused', errorName: 'parse', message: 'The text is not valid JSON' };
-  }
+  const read = readJson(text);
+  if ('errorName' in read) return { kind: 'refused', ...read };
+  const { value, scan } = read;
   if (!Array.isArray(value)) return { kind: 'single', member: readMember(value, scan.members[0]) };
   if (value.length === 0) {
     return { kind: 'refused', errorName: 'invalidRequest', message: 'A batch must have at least one member' };

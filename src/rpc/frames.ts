@@ -2,7 +2,8 @@
 import { setMaxListeners } from 'node:events';
 import { ServiceError } from '../errors.ts';
 import type { Dispatcher } from './dispatch.ts';
-import { frameLimits, parseFrame, type Member } from './envelope.ts';
+import { parseFrame, type Member } from './envelope.ts';
+import { frameLimits } from './json-text.ts';
 import { readProgressToken } from './notifications.ts';
 import { scanFrame } from './raw-tokens.ts';
 import { encodeError } from './reply.ts';

@@ -24,7 +24,8 @@ export interface CallOptions {
   readonly model: string | null;
 }
 
-const lanes = ['interactive', 'bulk'] as const;
+/** Priorities that a call may ask for. */
+export const lanes = ['interactive', 'bulk'] as const;
 
 /**
  * The vendor options of a call.

@@ -5,21 +5,25 @@ import type { CallTimes } from '../telemetry/stages.ts';
 import type { TraceHeaders } from '../telemetry/trace.ts';
 import type { Session } from './session.ts';
 
-/** What a transport tells the service about one frame. */
-export interface FrameContext extends TraceHeaders {
+/** What a transport tells the service about one call, whatever its protocol. */
+export interface CallContext extends TraceHeaders {
   readonly transport: 'http' | 'stdio';
-  /** Method named by the HTTP path, null at the bare base and on stdio. */
-  readonly pathMethod: string | null;
   /** Aborts when the caller is gone. */
   readonly signal: AbortSignal;
-  /** Session of this connection or header. */
-  readonly session: Session;
   /** What the caller may take; absent or null where it has no bounds of its own. */
   readonly quota?: CallerQuota | null;
-  /** Receives notifications as complete JSON text; null where the transport can carry none. */
-  readonly notify: ((frame: string) => void) | null;
   /** Names the request in the log, and nowhere else. */
   readonly requestId: string;
+}
+
+/** What a transport tells the service about one frame. */
+export interface FrameContext extends CallContext {
+  /** Method named by the HTTP path, null at the bare base and on stdio. */
+  readonly pathMethod: string | null;
+  /** Session of this connection or header. */
+  readonly session: Session;
+  /** Receives notifications as complete JSON text; null where the transport can carry none. */
+  readonly notify: ((frame: string) => void) | null;
 }
 
 /** The answer to one frame. */

@@ -155,7 +155,7 @@ describe('info', () => {
       maxInputTokens: { embed: 16, sparseEmbed: 16, multiVector: 16, rerank: 8 },
       limits: { batchMembers: 8, bodyBytes: 65_536, deadlineMs: 5000 },
       models: {
-        embed: [modelOf('dense', 16, 4), modelOf('dense-2', 16, 4)],
+        embed: ['dense', 'dense-2'].map((id) => ({ ...modelOf(id, 16, 4), matryoshka: false })),
         sparseEmbed: [modelOf('sparse', 16)],
         multiVector: [modelOf('tokens', 16, 4)],
         rerank: [{ method: 'colbert', ...modelOf('m', 8) }],

@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { frameLimits, parseFrame, type Member } from '../../../src/rpc/envelope.ts';
+import { parseFrame, type Member } from '../../../src/rpc/envelope.ts';
+import { frameLimits } from '../../../src/rpc/json-text.ts';
 import { lastMember, rawObject } from './raw-json.ts';
 
 const J = '"jsonrpc":"2.0"';

@@ -1,6 +1,6 @@
 /** Owns a protocol service over a fake scheduler: text in, parsed answers out. */
 import { createInfoBuilder } from '../../../src/rpc/capabilities.ts';
-import { createDispatcher } from '../../../src/rpc/dispatch.ts';
+import { createDispatcher, type RunTaskRequest } from '../../../src/rpc/dispatch.ts';
 import type { EndedCall } from '../../../src/telemetry/record.ts';
 import { createFrameService } from '../../../src/rpc/frames.ts';
 import type { FrameContext, FrameService, Reply } from '../../../src/rpc/service.ts';
@@ -19,6 +19,7 @@ export interface Answer {
 /** A service with everything around it. */
 export interface Harness {
   readonly frames: FrameService;
+  readonly run: RunTaskRequest;
   readonly scheduler: FakeScheduler;
   readonly clock: FakeClock;
   readonly records: EndedCall[];
@@ -98,6 +99,7 @@ export function createHarness(tasks: ServedTasks = allTasks(), scheduler: FakeSc
   };
   return {
     frames,
+    run: dispatcher.run,
     scheduler,
     clock,
     records,
