@@ -3,7 +3,10 @@ const protocol = 'executor/protocol.ts';
 const mayImport = {
   'main.ts': ['cli', 'config'],
   cli: [
-    'server.ts',
+    'bulk',
+    'client',
+    'tensor',
+    'server',
     'engine.ts',
     'bench',
     'compare.ts',
@@ -15,15 +18,18 @@ const mayImport = {
     'device/cpu.ts',
     'config',
   ],
-  'server.ts': ['engine.ts', 'http', 'stdio', 'rpc', 'result-cache', 'schedule', 'device', 'config', 'cuda/wheels.ts'],
+  server: ['engine.ts', 'http', 'stdio', 'rpc', 'result-cache', 'schedule', 'device', 'config', 'cuda/wheels.ts'],
   engine: ['proof.ts', 'task', 'tokenize', 'model', 'device', 'config', 'cuda', protocol],
   // A client of servers, its own and others: it knows nothing of what is inside.
   bench: [],
+  // A job, not a service: what gives it vectors is handed to it, or a server.
+  bulk: ['client', 'tensor', 'rpc/json-writer.ts'],
   'compare.ts': ['verify', 'tokenize', 'model', protocol],
   // The plain forms of the kernels say what a head should give.
   verify: ['task', 'tokenize', 'model', 'kernels', 'device', 'tensor', protocol],
   'proof.ts': ['task', 'tokenize', 'model', 'device', 'tensor', protocol],
-  http: ['rpc'],
+  // Routes of other services scale and compare vectors.
+  http: ['rpc', 'tensor'],
   stdio: ['rpc'],
   // The wire names what lies below it: the report of devices, priorities, encodings, rows.
   rpc: [
@@ -51,11 +57,13 @@ const mayImport = {
   // The settings know what a device may be called.
   config: ['device/wanted.ts'],
   telemetry: [],
+  // Published by itself: what a browser loads of it may need nothing of the server, not even the floor.
+  client: [],
   'errors.ts': [],
   'clock.ts': [],
 };
 const floor = ['errors.ts', 'clock.ts', 'telemetry'];
-const isOfFloor = (part) => floor.includes(part) || part === 'tensor';
+const isOfFloor = (part) => [...floor, 'tensor', 'client'].includes(part);
 
 /** Packages that are known to one part only. */
 const homes = {
@@ -77,6 +85,13 @@ const homes = {
   'http-proxy-agent': '^src/model/hub/',
   'https-proxy-agent': '^src/model/hub/',
   listr2: '^src/cli/',
+  'cli-progress': '^src/cli/bulk-progress\\.ts$',
+  // Loaded only for files of their kind.
+  hyparquet: '^src/bulk/(read|write)/parquet\\.ts$',
+  'hyparquet-compressors': '^src/bulk/read/parquet\\.ts$',
+  'hyparquet-writer': '^src/bulk/write/parquet\\.ts$',
+  'apache-arrow': '^src/bulk/write/arrow\\.ts$',
+  'csv-parse': '^src/bulk/read/csv\\.ts$',
 };
 
 const escape = (text) => text.replaceAll('.', '\\.');
@@ -117,6 +132,19 @@ module.exports = {
       severity: 'error',
       from: { path: '^src/' },
       to: { path: '^(test|scripts)/' },
+    },
+    {
+      name: 'console-stands-alone',
+      comment: 'The page is built for a browser from its own folder, and the server knows only what was built.',
+      severity: 'error',
+      from: { path: '^console/' },
+      to: { pathNot: '^console/' },
+    },
+    {
+      name: 'nobody-imports-console',
+      severity: 'error',
+      from: { path: '^(src|scripts)/' },
+      to: { path: '^console/' },
     },
     {
       name: 'no-dev-dependency-in-src',

@@ -1,29 +1,21 @@
 /** Owns the composition: the only file that constructs the parts of a running service and wires them. */
-import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { systemClock, type Clock } from './clock.ts';
 import type { Settings } from './config/settings.ts';
 import { engineVersion } from './cuda/wheels.ts';
-import { openCostStore } from './device/cost-store.ts';
-import { createDeviceCosts } from './device/costs.ts';
-import { usableCores } from './device/cpu.ts';
-import { createDeviceFleet, type DeviceFleet } from './device/fleet.ts';
-import { defaultDeviceLimits } from './device/limits.ts';
-import { createDeviceManager } from './device/manager.ts';
-import { residentBytesOf } from './device/memory.ts';
-import { batchLimitsOf, placeExecutors } from './device/placement.ts';
+import type { DeviceFleet } from './device/fleet.ts';
 import type { Engine } from './engine.ts';
 import { isLoopbackHost } from './config/load.ts';
-import { ConfigurationError } from './errors.ts';
 import { createHttpApp } from './http/app.ts';
-import type { Endpoint } from './http/bind.ts';
-import { openKeys, readKeyFile, type Keys } from './http/keys.ts';
+import { createFamilies } from './http/compat/families.ts';
+import { readConsole } from './http/console.ts';
+import { openapiBytes } from './http/openapi/document.ts';
 import { createMemoryBudget } from './http/memory-budget.ts';
 import { listen, type Listener } from './http/listen.ts';
-import { openTls, readCredentials, type TlsSource } from './http/tls.ts';
 import { createInfoBuilder, type ServerInfo } from './rpc/capabilities.ts';
-import { createDispatcher } from './rpc/dispatch.ts';
+import { createDispatcher, type RunTaskRequest } from './rpc/dispatch.ts';
 import { createFrameService } from './rpc/frames.ts';
-import { quotaReasons } from './rpc/quota.ts';
+import { createServedFacts, type ServedFacts } from './rpc/served-facts.ts';
 import type { FrameService } from './rpc/service.ts';
 import { createSessionStore, type SessionStore } from './rpc/session.ts';
 import { serveStdio, type StdioServer } from './stdio/serve.ts';
@@ -32,9 +24,11 @@ import { withResultCache } from './result-cache/cached-scheduler.ts';
 import { identitiesOf } from './result-cache/identity.ts';
 import { createRowStore } from './result-cache/row-store.ts';
 import { createScheduler, type Scheduler } from './schedule/scheduler.ts';
+import { endpointOf, openKeysOf, openTlsOf } from './server/access.ts';
+import { createDevices } from './server/devices.ts';
 import type { Log } from './telemetry/log.ts';
 import { createMetrics, type Metrics } from './telemetry/metrics.ts';
-import { createDeviceRecorder, createRunRecorder, recordCall } from './telemetry/record.ts';
+import { createRunRecorder, recordCall } from './telemetry/record.ts';
 import type { Tracer } from './telemetry/trace.ts';
 
 /** What a service is made from. */
@@ -52,6 +46,9 @@ export interface ServiceParts {
 /** Everything but a transport. */
 export interface Service {
   readonly frames: FrameService;
+  /** Runs what came in another protocol than RCP. */
+  readonly run: RunTaskRequest;
+  readonly served: ServedFacts;
   readonly sessions: SessionStore;
   readonly devices: DeviceFleet;
   readonly scheduler: Scheduler;
@@ -109,11 +106,14 @@ export function createService(parts: ServiceParts): Service {
     resultCacheBytes: () => rowStore?.bytes() ?? 0,
     isReady: () => devices.readiness().isReady,
     executors: () => devices.executorReports(),
+    deviceMemory: engine.readGpuMemory ?? (() => Promise.resolve([])),
     residentBytes: () => process.memoryUsage.rss(),
     build: { version, node: process.version, onnxruntime: engineVersion },
   });
   return {
     frames: createFrameService(dispatcher, settings),
+    run: dispatcher.run,
+    served: createServedFacts(engine.tasks, { limits: settings, server, modelNames: settings.compatModels }),
     sessions: createSessionStore(settings.httpSession),
     devices,
     scheduler,
@@ -130,39 +130,23 @@ const headerBytes = 16_384;
 /** Longest time that accepted work may take after a shutdown on stdio: known clients wait no longer. @unit ms */
 const stdioShutdownMs = 2000;
 
-/** What the metrics call a key without a name. */
-const unnamedKey = 'unnamed';
-
-/**
- * What is wrong with the files of keys and certificates that the settings name; a start looks before the models are
- * loaded.
- */
-export async function accessProblems({ apiKeyFile, tlsCert, tlsKey }: Settings): Promise<string[]> {
-  const reads = [
-    ...(apiKeyFile === null ? [] : [readKeyFile(apiKeyFile)]),
-    ...(tlsCert === null || tlsKey === null
-      ? []
-      : [readCredentials({ certFile: tlsCert, keyFile: tlsKey }, Date.now())]),
-  ];
-  const outcomes = await Promise.allSettled(reads);
-  return outcomes.flatMap((outcome) => {
-    if (outcome.status === 'fulfilled') return [];
-    if (outcome.reason instanceof ConfigurationError) return outcome.reason.problems;
-    throw outcome.reason;
-  });
-}
+/** Where the build puts the console, seen from the source and from what is built of it. */
+const consoleFolder = fileURLToPath(new URL('../dist/console/', import.meta.url));
 
 /**
  * Serves over HTTP; answers ping, info and health at once, whatever the state of the devices.
  * @throws ConfigurationError where the address cannot be bound, or a file of keys or certificates cannot be used
  */
 export async function openHttp(service: Service, parts: ServiceParts): Promise<Listener> {
-  const { settings, log, clock = systemClock } = parts;
+  const { settings, engine, log, clock = systemClock } = parts;
   const { bodyLimitBytes: bodyBytes, bodyTimeoutMs, headersTimeoutMs, maxConnections } = settings;
   const { answerStallTimeoutMs: answerStallMs } = settings;
   const { refusedRequests } = service.metrics;
   const tls = await openTlsOf(settings, log, clock);
-  const keys = await openKeysOf(service, parts);
+  const consoleFiles = settings.console ? await readConsole(consoleFolder) : null;
+  if (settings.console && consoleFiles === null) log.warn({ consoleFolder }, 'the console is not built; / answers 404');
+  const keys = await openKeysOf(settings, service.metrics, log, clock);
+  const families = createFamilies(settings);
   const app = createHttpApp({
     service: service.frames,
     sessions: service.sessions,
@@ -176,6 +160,17 @@ export async function openHttp(service: Service, parts: ServiceParts): Promise<L
     // No page of a browser reaches a Unix socket, so that no name needs a check there.
     isLoopbackBind: settings.socket === null && isLoopbackHost(settings.host),
     metricsOpen: settings.metricsOpen,
+    consoleFiles,
+    compat: { families, run: service.run, served: service.served },
+    openapi: openapiBytes(families, {
+      served: service.served,
+      rerankMethods: [...new Set(engine.tasks.rerankers.map(({ method }) => method))],
+      limits: settings,
+      hasKey: settings.apiKey !== null || settings.apiKeyFile !== null,
+      isMetricsOpen: settings.metricsOpen,
+      hasConsole: consoleFiles !== null,
+      openaiTokenIds: settings.openaiTokenIds,
+    }),
     isDraining: service.isDraining,
     log,
     onRefused: (reason) => {
@@ -202,38 +197,6 @@ export async function openHttp(service: Service, parts: ServiceParts): Promise<L
   }
 }
 
-function endpointOf({ socket, socketMode, host, port }: Settings): Endpoint {
-  if (socket === null) return { kind: 'tcp', host, port };
-  return { kind: 'unix', path: socket, mode: Number.parseInt(socketMode, 8) };
-}
-
-async function openTlsOf({ tlsCert, tlsKey }: Settings, log: Log, clock: Clock): Promise<TlsSource | null> {
-  if (tlsCert === null || tlsKey === null) return null;
-  return openTls({ certFile: tlsCert, keyFile: tlsKey }, { clock, log, wallClockMs: () => Date.now() });
-}
-
-function openKeysOf({ metrics }: Service, { settings, log, clock = systemClock }: ServiceParts): Promise<Keys> {
-  const { keyRequestsPerSecond, keyRequestBurst, keyQueuedTokens } = settings;
-  return openKeys(
-    { apiKeys: settings.apiKey, file: settings.apiKeyFile },
-    {
-      clock,
-      log,
-      limits: {
-        requestsPerSecond: keyRequestsPerSecond,
-        requestBurst: keyRequestBurst,
-        queuedTokens: keyQueuedTokens,
-      },
-      onRefused: (name, reason) => {
-        metrics.keyRefusals.inc({ key: name ?? unnamedKey, reason });
-      },
-      onForgotten: (key) => {
-        for (const reason of quotaReasons) metrics.keyRefusals.remove({ key, reason });
-      },
-    },
-  );
-}
-
 /** Serves one session over two streams. */
 export function openStdio(
   service: Service,
@@ -243,42 +206,4 @@ export function openStdio(
   const { bodyLimitBytes: frameBytes, maxInFlightFrames, drainMs } = settings;
   const limits = { frameBytes, maxInFlightFrames, drainMs, shutdownMs: stdioShutdownMs };
   return serveStdio({ ...streams, service: service.frames, sessions: service.sessions, clock, limits, log });
-}
-
-interface DeviceParts {
-  readonly version: string;
-  readonly clock: Clock;
-  readonly random: () => number;
-  readonly log: Log;
-  readonly metrics: Metrics;
-  readonly isDraining: () => boolean;
-}
-
-function createDevices(settings: Settings, engine: Engine, parts: DeviceParts): DeviceFleet {
-  const { clock, random, metrics, log, isDraining } = parts;
-  const observer = createDeviceRecorder(metrics, log, isDraining);
-  const { runTimeoutMs, loadTimeoutMs, reproveIdleMs, maxExecutorBytes } = settings;
-  const limits = { ...defaultDeviceLimits, runTimeoutMs, loadTimeoutMs, reproveIdleMs, maxExecutorBytes };
-  const shared = { clock, random, limits, residentBytesOf, observer };
-  const store = openCostStore(join(settings.cacheDir, 'costs'), {
-    version: `${parts.version} ${engineVersion}`,
-    onUnwritable: (reason) => {
-      parts.log.info({ reason }, 'how long runs take is measured again at the next start');
-    },
-  });
-  return createDeviceFleet(
-    engine.groups.flatMap(({ devices, serves, precision, loads, proofRuns, launch }) =>
-      devices.map(({ id, name, provider }) => {
-        const placement = placeExecutors(provider.name, usableCores(), settings);
-        parts.log.info({ device: id, serves, precision, ...placement }, 'placing models on a device');
-        const device = { deviceId: id, deviceName: name, provider, serves, precision, ...placement };
-        const batchLimits = batchLimitsOf(provider.name, settings);
-        const { threads } = placement;
-        const facts = { models: loads, deviceId: id, deviceName: name, provider: provider.name, threads };
-        const work = { launch, models: loads, proofRuns, batchLimits, ...createDeviceCosts(store, facts) };
-        const modelIds = new Set(loads.map(({ modelId }) => modelId));
-        return { device: createDeviceManager({ ...shared, ...device, ...work }), modelIds };
-      }),
-    ),
-  );
 }

@@ -11,7 +11,8 @@ import { processEntries } from './entries.ts';
 import { keepHeapSmall } from './garbage.ts';
 import { ConfigurationError } from '../errors.ts';
 import { localModelProblems } from '../model/registry.ts';
-import { accessProblems, createService, openHttp, openStdio, type Service, type ServiceParts } from '../server.ts';
+import { accessProblems } from '../server/access.ts';
+import { createService, openHttp, openStdio, type Service, type ServiceParts } from '../server.ts';
 import { createLog, type Log } from '../telemetry/log.ts';
 import type { Tracer } from '../telemetry/trace.ts';
 

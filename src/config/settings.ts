@@ -93,6 +93,20 @@ export const settingsSchema = z.strictObject({
   metricsOpen: setting('metricsOpen', flag().default(false), {
     description: 'Answer /metrics without the key.',
   }),
+  console: setting('console', flag().default(true), {
+    description:
+      'Serve the console, a page that shows and tries what the server can do, at /; --no-console turns it off.',
+  }),
+  compatModels: setting('compatModels', z.enum(['any', 'served']).default('any'), {
+    description:
+      'Names of models that clients of other services may send: any, which gives the first model of the task where the ' +
+      'name is none of a served one, or served, which refuses such a name.',
+  }),
+  openaiTokenIds: setting('openaiTokenIds', z.enum(['refuse', 'model']).default('refuse'), {
+    description:
+      'What becomes of token ids in `/v1/embeddings`: refuse, because clients send those of another tokenizer, or model, ' +
+      "which takes them as the model's own.",
+  }),
   embedModel: setting('embedModel', models().default(['all-MiniLM-L6-v2']), {
     description:
       'Models that serve `embed`, the first one where a caller names none: folders, names of folders in the models ' +

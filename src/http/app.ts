@@ -1,4 +1,5 @@
 /** Owns the routes: which path goes where, and what every route has in common. */
+import type { IncomingMessage } from 'node:http';
 import type { HttpBindings } from '@hono/node-server';
 import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response';
 import { Hono } from 'hono';
@@ -6,13 +7,17 @@ import type { Clock } from '../clock.ts';
 import { systemClock } from '../clock.ts';
 import type { Answer } from './answer.ts';
 import { writeAnswer } from './answer.ts';
+import { createCompatHandlers, type CompatParts } from './compat/routes.ts';
+import { consoleAnswer, type ConsoleFiles } from './console.ts';
 import type { Readiness } from './health.ts';
-import { liveAnswer, readyAnswer } from './health.ts';
+import { emptyReadyAnswer, liveAnswer, readyAnswer } from './health.ts';
 import type { Identify } from './key-ring.ts';
 import { corsHeaders, hostOf, isHostAllowed, isHostWellFormed, isOriginAllowed } from './origin.ts';
+import { openapiPath } from './openapi/document.ts';
 import { basePath, pathMethodOf, rawPathOf } from './path.ts';
-import type { RcpRouteOptions, RefusalReason } from './rcp-route.ts';
+import type { RcpRouteOptions } from './rcp-route.ts';
 import { createRcpRoute, unauthorizedAnswer } from './rcp-route.ts';
+import type { RefusalReason } from './refuse.ts';
 import { refuse } from './refuse.ts';
 import { nameRequest, requestIdOf } from './request-id.ts';
 
@@ -30,12 +35,18 @@ export interface HttpAppOptions extends Pick<
   readonly isLoopbackBind: boolean;
   /** Whether `/metrics` is readable without the key. */
   readonly metricsOpen: boolean;
+  /** The console's files by path; null or absent where there is no console. */
+  readonly consoleFiles?: ConsoleFiles | null;
+  /** The description of all routes as JSON; null or absent where there is none. */
+  readonly openapi?: Buffer | null;
+  /** The routes of other services' clients; null or absent where there are none. */
+  readonly compat?: CompatParts | null;
   readonly log: { error(fields: Record<string, unknown>, message: string): void };
   readonly onRefused?: (reason: RefusalReason) => void;
   readonly clock?: Clock;
 }
 
-/** The application: RCP under `/rcp`, health, metrics, and 404 with an empty body for everything else. */
+/** The application: RCP under `/rcp`, health, metrics, the console, other services' routes, and 404 with an empty body for everything else. */
 export type HttpApp = Hono<{ Bindings: HttpBindings }>;
 
 const metricsContentType = 'text/plain; version=0.0.4; charset=utf-8';
@@ -77,14 +88,47 @@ export function createHttpApp(options: HttpAppOptions): HttpApp {
       return RESPONSE_ALREADY_SENT;
     });
   };
+  const isWelcome = (incoming: IncomingMessage): boolean => {
+    const host = hostOf(incoming);
+    return isHostAllowed(host, policy) && isOriginAllowed(incoming.headers.origin, policy, host);
+  };
   route('/health/live', liveAnswer);
+  route('/health', () => emptyReadyAnswer(options.readiness(), options.isDraining()));
   route('/health/ready', () => readyAnswer(options.readiness(), options.isDraining()));
   route('/metrics', async ({ incoming }) => {
-    const { headers } = incoming;
-    if (!isHostAllowed(hostOf(incoming), policy) || !isOriginAllowed(headers.origin, policy)) return { status: 403 };
-    if (!options.metricsOpen && identify(headers.authorization) === null) return unauthorizedAnswer(service, null);
+    if (!isWelcome(incoming)) return { status: 403 };
+    if (!options.metricsOpen && identify(incoming.headers.authorization) === null)
+      return unauthorizedAnswer(service, null);
     return { status: 200, contentType: metricsContentType, body: await options.metricsText() };
   });
+  const { openapi } = options;
+  // Open like health: it says how to talk to the server, and holds nothing that anyone said to it.
+  if (openapi) {
+    route(openapiPath, ({ incoming }) => (isWelcome(incoming) ? { status: 200, body: openapi } : { status: 403 }));
+  }
+
+  for (const [path, file] of options.consoleFiles ?? []) {
+    const answer = ({ incoming }: HttpBindings): Answer =>
+      isWelcome(incoming) ? consoleAnswer(file, incoming.headers['if-none-match']) : { status: 403 };
+    // Only to be read here: what is posted to the root is a call.
+    if (path === '/') {
+      app.get(path, ({ env }) => {
+        writeAnswer(env.outgoing, answer(env));
+        return RESPONSE_ALREADY_SENT;
+      });
+    } else route(path, answer);
+  }
+
+  if (options.compat) {
+    const readPaths = new Set(options.consoleFiles?.keys());
+    const handlers = createCompatHandlers({ ...options, ...options.compat, policy, onRefused, clock, readPaths });
+    for (const { pattern, handle } of handlers) {
+      app.all(pattern, async ({ env, req }) => {
+        await handle(env.incoming, env.outgoing, req.path);
+        return RESPONSE_ALREADY_SENT;
+      });
+    }
+  }
 
   app.notFound(async ({ env }) => {
     await refuse(env, { status: 404 }, options.limits, clock);

@@ -17,3 +17,12 @@ export function readyAnswer(readiness: Readiness, isDraining: boolean): Answer {
   const reasons = isDraining ? ['the server is shutting down', ...readiness.reasons] : readiness.reasons;
   return { status: 503, body: JSON.stringify({ status: 'unavailable', reasons }) };
 }
+
+/**
+ * The same in the words of text-embeddings-inference: an empty answer, or its error.
+ * @source text-embeddings-inference, `GET /health`
+ */
+export function emptyReadyAnswer(readiness: Readiness, isDraining: boolean): Answer {
+  if (readiness.isReady && !isDraining) return { status: 200 };
+  return { status: 503, body: JSON.stringify({ error: 'unhealthy', error_type: 'Unhealthy' }) };
+}

@@ -48,16 +48,33 @@ export function isHostAllowed(host: string | undefined, policy: AccessPolicy): b
   return (policy.allowedHosts ?? []).some((allowed) => [full, name].includes(allowed.toLowerCase()));
 }
 
-/** True without an `Origin` and for a configured one; everything else, `null` included, is a page nobody invited. */
-export function isOriginAllowed(origin: string | undefined, policy: AccessPolicy): boolean {
-  return (
-    origin === undefined || policy.corsOrigins.some((allowed) => normalizeOrigin(allowed) === normalizeOrigin(origin))
-  );
+/**
+ * True without an `Origin`, for a configured one, and for a page of this server itself; everything else, `null`
+ * included, is a page nobody invited.
+ */
+export function isOriginAllowed(origin: string | undefined, policy: AccessPolicy, host?: string): boolean {
+  return origin === undefined || isConfigured(origin, policy) || isOwnPage(origin, policy, host);
+}
+
+const isConfigured = (origin: string, { corsOrigins }: AccessPolicy) =>
+  corsOrigins.some((allowed) => normalizeOrigin(allowed) === normalizeOrigin(origin));
+
+const addressPattern = /^(?:\[[\da-f:.]+\]|\d{1,3}(?:\.\d{1,3}){3})$/;
+
+/**
+ * A page from the very host that is asked. A page that rebinds its name to this machine looks the same, so that the
+ * host must be an address, which nobody can rebind, or a name that was checked.
+ */
+function isOwnPage(origin: string, policy: AccessPolicy, host: string | undefined): boolean {
+  const full = host?.toLowerCase();
+  if (full === undefined || !/^https?:\/\//.test(origin)) return false;
+  if (origin.toLowerCase().replace(/^https?:\/\//, '') !== full) return false;
+  return addressPattern.test(withoutPort(full)) || isHostAllowed(host, { ...policy, isLoopbackBind: true });
 }
 
 /** The headers that let an allowed page read any answer; none for other callers. */
 export function corsHeaders(origin: string | undefined, policy: AccessPolicy): OutgoingHttpHeaders {
-  if (origin === undefined || !isOriginAllowed(origin, policy)) return {};
+  if (origin === undefined || !isConfigured(origin, policy)) return {};
   return { 'Access-Control-Allow-Origin': origin, Vary: 'Origin' };
 }
 
@@ -67,3 +84,18 @@ export const preflightHeaders: OutgoingHttpHeaders = {
   'Access-Control-Allow-Headers': 'content-type, authorization, accept, rcp-session',
   'Access-Control-Max-Age': String(preflightMaxAgeSeconds),
 };
+
+/** Names of headers that a preflight may ask for; what their values may do, every caller without a browser may do too. */
+const headerNames = /^[\w-]+(?:, ?[\w-]+)*$/;
+/** @unit characters */
+const maxHeaderNames = 2048;
+
+/** The same for routes whose clients send headers of their own: what an allowed page asks for is allowed. */
+export function openPreflightHeaders(requested: string | undefined): OutgoingHttpHeaders {
+  const isUsable = requested !== undefined && requested.length <= maxHeaderNames && headerNames.test(requested);
+  return {
+    ...preflightHeaders,
+    'Access-Control-Allow-Methods': 'GET, POST, OPTIONS',
+    ...(isUsable ? { 'Access-Control-Allow-Headers': requested } : {}),
+  };
+}

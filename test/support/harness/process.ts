@@ -46,11 +46,20 @@ function compiledEntry(): string {
 
 const isOfPort = (at: number) => [at, at - 1].includes(fixtureFlags.indexOf('--port'));
 
-/** Spawns the fixture with its limits and these flags besides; `environment` adds to an empty one. */
-export function spawnFixture(flags: readonly string[], environment: Record<string, string> = {}): WatchedProcess {
+/** What starts the fixture with its limits and these flags besides. */
+export function fixtureCommand(flags: readonly string[]): {
+  readonly command: string;
+  readonly args: readonly string[];
+} {
   // A socket stands in the place of a port.
   const own = flags.includes('--socket') ? fixtureFlags.filter((_, at) => !isOfPort(at)) : fixtureFlags;
-  const child = spawn(process.execPath, [compiledEntry(), 'serve', ...own, ...flags], {
+  return { command: process.execPath, args: [compiledEntry(), 'serve', ...own, ...flags] };
+}
+
+/** Spawns the fixture with its limits and these flags besides; `environment` adds to an empty one. */
+export function spawnFixture(flags: readonly string[], environment: Record<string, string> = {}): WatchedProcess {
+  const { command, args } = fixtureCommand(flags);
+  const child = spawn(command, args, {
     env: { PATH: process.env['PATH'] ?? '', ...environment },
     stdio: 'pipe',
   });

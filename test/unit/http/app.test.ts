@@ -26,7 +26,7 @@ describe('what a request reaches', () => {
     expect(harness.service.calls.map(({ text, context }) => [text, context.pathMethod])).toEqual([['{"a":1}', method]]);
   });
 
-  it.each(['/nope/ping', '/', '/rcpx', '/RCP/ping', '//rcp/ping', '/rcp/../health', '/health/other', '/health/live/'])(
+  it.each(['/nope/ping', '/', '/rcpx', '/RCP/ping', '//rcp/ping', '/rcp/../other', '/health/other', '/health/live/'])(
     '%s is 404 with an empty body',
     async (path) => {
       const harness = await start();

@@ -5,7 +5,7 @@ import type { Endpoint } from '../../../src/http/bind.ts';
 import { createKeyRing, identifyEverybody, type Identify } from '../../../src/http/key-ring.ts';
 import { createMemoryBudget } from '../../../src/http/memory-budget.ts';
 import { closeGraceMs, listen, type Listener, type ListenOptions } from '../../../src/http/listen.ts';
-import type { RefusalReason } from '../../../src/http/rcp-route.ts';
+import type { RefusalReason } from '../../../src/http/refuse.ts';
 import type { TlsSource } from '../../../src/http/tls.ts';
 import { createFakeClock, type FakeClock } from '../../support/fake-clock.ts';
 import { createFakeService, newSession, type FakeService } from './fake-service.ts';

@@ -1,0 +1,70 @@
+/** Owns a rerank call of Cohere's and Jina's clients, whose one answer has what both read. */
+import { randomUUID } from 'node:crypto';
+import { Pace, writeList } from '../../../rpc/encode.ts';
+import { JsonWriter } from '../../../rpc/json-writer.ts';
+import { readOptionalObject } from '../../../rpc/params.ts';
+import type { ResultOf } from '../../../rpc/task-request.ts';
+import type { Answer } from '../../answer.ts';
+import { cutTexts } from '../cut-texts.ts';
+import type { CompatCall } from '../family.ts';
+import { requestedModel } from '../requested-model.ts';
+import { writeValue } from '../write-texts.ts';
+import { readRerankRequest, type RerankRequest } from './request.ts';
+
+/** What tells the routes apart. */
+export interface RerankRoute {
+  /** Version of Cohere's API that the answer names. */
+  readonly version: '1' | '2';
+  /** Whether documents are given back where the caller does not say. */
+  readonly returnsDocuments: boolean;
+}
+
+/** Documents that Cohere counts as one search. */
+const documentsPerSearch = 100;
+
+/**
+ * The answer of one call.
+ * @throws ServiceError
+ */
+export async function answerRerank(call: CompatCall, route: RerankRoute): Promise<Answer> {
+  const { body, served, signal } = call;
+  const members = readOptionalObject(body, 'body');
+  const request = readRerankRequest(members, served.limits.maxCandidates);
+  const model = requestedModel(members, served, 'rerank');
+  const { query, truncation, maxTokens, maxTokensField: limitField } = request;
+  const field = 'documents';
+  const cut = { method: 'rerank', model, limitField, maxTokens, truncation, field } as const;
+  const passages = { values: await cutTexts(request.texts, cut, served, signal), field };
+  const task = { method: 'rerank', query, passages, model, rerankMethod: null, truncation, lane: null } as const;
+  const result = await call.run(task);
+  return { status: 200, body: await encodeAnswer(request, result, route) };
+}
+
+async function encodeAnswer(
+  request: RerankRequest,
+  result: ResultOf<'rerank'>,
+  { version, returnsDocuments }: RerankRoute,
+): Promise<Buffer> {
+  const { documents, topN } = request;
+  const { order, scores, queryRows, usage } = result;
+  const hasDocuments = request.returnsDocuments ?? returnsDocuments;
+  const writer = new JsonWriter().text(
+    `{"id":"${randomUUID()}","model":${JSON.stringify(result.model)},"object":"list"`,
+  );
+  writer.ascii(',"results":');
+  await writeList(writer, order.slice(0, topN ?? order.length), new Pace(), (index) => {
+    // A sum over the rows of the query becomes a mean, which for unit rows is 1 at most, rounding aside.
+    const score = (scores[index] ?? 0) / (queryRows ?? 1);
+    writer.ascii(`{"index":${index},"relevance_score":${score}`);
+    const written = hasDocuments ? writeValue(writer.ascii(',"document":'), asObject(documents[index])) : 0;
+    writer.ascii('}');
+    return written + 2;
+  });
+  const searches = Math.ceil(documents.length / documentsPerSearch);
+  const meta = { api_version: { version }, billed_units: { search_units: searches } };
+  const tokens = { total_tokens: usage.inputTokens, prompt_tokens: usage.inputTokens };
+  return writer.text(`,"usage":${JSON.stringify(tokens)},"meta":${JSON.stringify(meta)}}`).finish();
+}
+
+/** Both services give a text back as an object, and an object as it was. */
+const asObject = (document: unknown): unknown => (typeof document === 'string' ? { text: document } : document);
