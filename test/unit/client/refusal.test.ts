@@ -1,0 +1,114 @@
+import { describe, expect, it } from 'vitest';
+import type { Client } from '../../../src/client/client.ts';
+import { capabilities, createFakeServer, fakeInfo, rejectionOf, type Loose } from './fake-server.ts';
+
+const serving = (info: object) => createFakeServer(({ method }) => (method === 'info' ? { result: info } : undefined));
+const without = (name: keyof typeof capabilities) => ({
+  ...fakeInfo,
+  capabilities: { ...capabilities, [name]: undefined },
+});
+
+describe('what the server does not advertise is refused before anything is sent', () => {
+  it.each([
+    ['embed', (client: Client) => client.embed(['a']), 'embed'],
+    ['sparseEmbed', (client: Client) => client.sparseEmbed(['a']), 'embed/sparse'],
+    ['multiVector', (client: Client) => client.multiVector(['a']), 'embed/multi'],
+    ['rerank', (client: Client) => client.rerank('q', ['a']), 'rerank'],
+  ] as const)('the method of %s', async (capability, call, method) => {
+    const server = serving(without(capability));
+    const error = await rejectionOf(call(await server.connect()));
+    expect(error).toMatchObject({ code: -32003, wasSent: false, retryable: false, data: { option: method } });
+    expect(error.message).toContain('it offers');
+    expect(server.calls()).toEqual([]);
+  });
+
+  const anything = (value: unknown) => value as Loose;
+  it.each([
+    ['an encoding', (client: Client) => client.embed(['a'], anything({ encoding: 'f16-base64' })), 'encoding'],
+    [
+      'integers as base64',
+      (client: Client) => client.embed(['a'], { output: 'int8', encoding: 'f32-base64' }),
+      'encoding',
+    ],
+    ['a form of a vector', (client: Client) => client.embed(['a'], anything({ output: 'int4' })), 'x-trivec.output'],
+    ['a model', (client: Client) => client.embed(['a'], { model: 'other' }), 'x-trivec.model'],
+    ['a priority', (client: Client) => client.embed(['a'], anything({ priority: 'high' })), 'x-trivec.priority'],
+    [
+      'fewer dimensions of a model that is not made for it',
+      (client: Client) => client.embed(['a'], { dimensions: 2 }),
+      'x-trivec.dimensions',
+    ],
+    ['a method of rerank', (client: Client) => client.rerank('q', ['a'], { method: 'llm' }), 'method'],
+    ['a model of rerank', (client: Client) => client.rerank('q', ['a'], { model: 'other' }), 'model'],
+    [
+      'a model of another method of rerank',
+      (client: Client) => client.rerank('q', ['a'], { method: 'colbert', model: 'pairs' }),
+      'model',
+    ],
+  ])('%s', async (_, call, field) => {
+    const server = createFakeServer();
+    const error = await rejectionOf(call(await server.connect()));
+    expect(error).toMatchObject({ code: -32005, errorName: 'unsupportedOption', wasSent: false, data: { field } });
+    expect(error.data.supported).toBeInstanceOf(Array);
+    expect(server.calls()).toEqual([]);
+  });
+
+  it.each([
+    ['a text in the place of a list', (client: Client) => client.embed(anything('text')), 'inputs'],
+    ['an element that is no text', (client: Client) => client.embed(anything(['a', 1])), 'inputs[1]'],
+    ['a kind of text', (client: Client) => client.embed(['a'], anything({ kind: 'passage' })), 'kind'],
+    [
+      'more dimensions than there are',
+      (client: Client) => client.embed(['a'], { model: 'nested', dimensions: 9 }),
+      'x-trivec.dimensions',
+    ],
+    ['no results', (client: Client) => client.rerank('q', ['a'], { topN: 0 }), 'topN'],
+  ])('%s', async (_, call, field) => {
+    const server = createFakeServer();
+    const error = await rejectionOf(call(await server.connect()));
+    expect(error).toMatchObject({ code: -32602, wasSent: false, data: { field } });
+    expect(server.calls()).toEqual([]);
+  });
+
+  it('an option that a server of another make does not list', async () => {
+    const server = serving({ ...fakeInfo, 'x-trivec': undefined });
+    const client = await server.connect();
+    const error = await rejectionOf(client.embed(['1'], { truncate: false }));
+    expect(error).toMatchObject({ code: -32005, data: { option: 'truncate' } });
+    expect((await client.embed(['1'])).vectors).toHaveLength(1);
+  });
+
+  it('every call once the client is closed', async () => {
+    const client = await createFakeServer().connect();
+    await client.close();
+    await client.close();
+    expect(await rejectionOf(client.embed(['a']))).toMatchObject({ errorName: 'unavailable', retryable: false });
+  });
+});
+
+describe('the identity of an index', () => {
+  it('that is not the model served is a warning for each difference, and a value', async () => {
+    const warnings: string[] = [];
+    const client = await createFakeServer().connect({
+      onWarning: (message) => warnings.push(message),
+      expectIdentity: { embed: 'old@1', rerank: 'pairs@1' },
+    });
+    expect(warnings).toHaveLength(1);
+    expect(warnings[0]).toContain('old@1');
+    expect(warnings[0]).toContain('plain@1');
+    expect(client.checkIdentity({ embed: 'plain@1' })).toEqual([]);
+    expect(client.checkIdentity({ embed: 'old@1', sparseEmbed: 'sparse@1' })).toMatchObject([
+      { capability: 'embed', expected: 'old@1', actual: 'plain@1' },
+    ]);
+  });
+
+  it('of another model of the same server is told with the option that asks for it', async () => {
+    const client = await createFakeServer().connect({ onWarning: () => undefined });
+    expect(client.checkIdentity({ embed: 'nested@1' })[0]?.message).toContain('model: "nested"');
+  });
+
+  it('of what the server does not offer is a difference', async () => {
+    const client = await serving(without('embed')).connect({ onWarning: () => undefined });
+    expect(client.checkIdentity({ embed: 'plain@1' })).toMatchObject([{ actual: undefined }]);
+  });
+});
