@@ -8,6 +8,7 @@ RUN npm ci
 COPY tsconfig.json tsconfig.build.json ./
 COPY scripts scripts
 COPY src src
+COPY console console
 COPY models models
 RUN npm run build \
   && npm prune --omit=dev \

@@ -61,11 +61,11 @@ export default defineConfig([
     },
   },
   {
-    files: ['src/**/*.ts', 'scripts/**/*.{ts,js}', 'test/support/**/*.ts'],
+    files: ['src/**/*.ts', 'console/src/**/*.ts', 'scripts/**/*.{ts,js}', 'test/support/**/*.ts'],
     rules: { 'trivec/owns-sentence': 'error' },
   },
   {
-    files: ['src/**/*.ts'],
+    files: ['src/**/*.ts', 'console/src/**/*.ts'],
     plugins: { jsdoc },
     settings: { jsdoc: { mode: 'typescript' } },
     rules: {
@@ -97,6 +97,20 @@ export default defineConfig([
     },
   },
   { files: ['src/cli/**/*.ts'], rules: { 'no-console': 'off' } },
+  {
+    files: ['console/src/**/*.ts'],
+    rules: {
+      'no-restricted-properties': [
+        'error',
+        ...['innerHTML', 'outerHTML', 'insertAdjacentHTML'].map((property) => ({
+          property,
+          message: 'Text of users is never markup: use `element`.',
+        })),
+      ],
+    },
+  },
+  // The client has no log of its own: what nobody listens to goes where its caller's messages go.
+  { files: ['src/client/client.ts'], rules: { 'no-console': ['error', { allow: ['warn'] }] } },
   // The executor turns the engine's telemetry off before it loads it.
   {
     files: ['src/config.ts', 'src/config/**/*.ts', 'src/executor/session-options.ts'],

@@ -2,7 +2,7 @@
 import { readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { compile } from '../../scripts/build.ts';
+import { buildConsole, compile } from '../../scripts/build.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 
@@ -12,9 +12,14 @@ function newestChangeMs(folder: string): number {
     .reduce((newest, changeMs) => Math.max(newest, changeMs), 0);
 }
 
-/** Builds `dist` unless it is newer than every source file; types are left to `npm run check`. */
-export default function setup(): void {
-  const built = statSync(join(root, 'dist/main.js'), { throwIfNoEntry: false });
-  if (built !== undefined && built.mtimeMs > newestChangeMs(join(root, 'src'))) return;
-  compile(['--noCheck']);
+/** Whether a file that was built is newer than everything it was built from. */
+function isFresh(built: string, source: string): boolean {
+  const file = statSync(join(root, built), { throwIfNoEntry: false });
+  return file !== undefined && file.mtimeMs > newestChangeMs(join(root, source));
+}
+
+/** Builds what is not newer than every source file; types are left to `npm run check`. */
+export default async function setup(): Promise<void> {
+  if (!isFresh('dist/main.js', 'src')) compile(['--noCheck']);
+  if (!isFresh('dist/console/index.html', 'console')) await buildConsole();
 }

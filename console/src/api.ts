@@ -1,0 +1,107 @@
+/** Owns the calls to the server that sent this page. */
+import { curlOf } from './curl.ts';
+import type { KeyHolder } from './key.ts';
+
+/** A call that gave no result, in words for the user. */
+export class CallFailure extends Error {
+  override readonly name = 'CallFailure';
+  readonly status: number;
+
+  constructor(status: number, message: string) {
+    super(message);
+    this.status = status;
+  }
+}
+
+/** The server, seen from this page. */
+export interface Api {
+  /**
+   * The result of one call of RCP.
+   * @throws CallFailure
+   */
+  call(method: string, params: unknown): Promise<unknown>;
+  /**
+   * What a path answers to a JSON text, as it came; an empty text where it has nothing to say.
+   * @throws CallFailure
+   */
+  post(path: string, body: string): Promise<string>;
+  /**
+   * What a path answers; asks for no key.
+   * @throws CallFailure
+   */
+  read(path: string): Promise<string>;
+  /** Asks for a key; false where none was given. */
+  askForKey(): Promise<boolean>;
+  /** The command that makes a call. */
+  readonly curl: (call: PlannedCall) => string;
+}
+
+/** A call before it is made. */
+export interface PlannedCall {
+  readonly path: string;
+  /** The JSON text that is sent; null for a GET. */
+  readonly body: string | null;
+}
+
+/** The call of a method. */
+export const planned = (method: string, params: unknown): PlannedCall & { readonly body: string } => ({
+  path: `rcp/${method}`,
+  body: JSON.stringify({ jsonrpc: '2.0', id: 1, method, params }),
+});
+
+/** An api that asks for the key when the server wants one. */
+export function createApi(key: KeyHolder): Api {
+  const urlOf = (path: string) => new URL(path, document.baseURI).href;
+
+  const send = async (path: string, body: string | null): Promise<Response> => {
+    const held = key.get();
+    const headers: Record<string, string> = held === null ? {} : { Authorization: `Bearer ${held}` };
+    if (body !== null) headers['Content-Type'] = 'application/json';
+    try {
+      return await fetch(urlOf(path), { method: body === null ? 'GET' : 'POST', body, headers, cache: 'no-store' });
+    } catch {
+      throw new CallFailure(0, 'The server does not answer.');
+    }
+  };
+
+  const post = async (path: string, body: string): Promise<string> => {
+    for (;;) {
+      const held = key.get();
+      const response = await send(path, body);
+      const hasNewKey = () => key.get() !== held;
+      if (response.status === 401 && (hasNewKey() || (await key.ask(held !== null)))) continue;
+      return textOf(response);
+    }
+  };
+
+  return {
+    post,
+    async call(method, params) {
+      const { path, body } = planned(method, params);
+      const answer = JSON.parse(await post(path, body)) as RpcAnswer;
+      if (answer.error === undefined) return answer.result;
+      throw new CallFailure(200, `${answer.error.message} (${answer.error.code})`);
+    },
+    read: async (path) => textOf(await send(path, null)),
+    askForKey: () => key.ask(key.get() !== null),
+    curl: ({ path, body }) => curlOf({ url: urlOf(path), body, hasKey: key.get() !== null }),
+  };
+}
+
+interface RpcAnswer {
+  readonly result?: unknown;
+  readonly error?: { readonly code: number; readonly message: string };
+}
+
+async function textOf(response: Response): Promise<string> {
+  if (response.ok) return response.text();
+  throw new CallFailure(response.status, failureText(response.status));
+}
+
+function failureText(status: number): string {
+  if (status === 401) return 'The server needs a key.';
+  if (status === 403) {
+    return 'The server refuses calls from the address of this page: name its host in --allowed-hosts, or its origin in --cors-origins.';
+  }
+  return `The server answered with HTTP ${status}.`;
+}

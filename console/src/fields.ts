@@ -1,0 +1,53 @@
+/** Owns the fields of forms, each with its label. */
+import { element, freshId } from './element.ts';
+import type { ModelInfo } from './info.ts';
+
+/** A field and its label. */
+export interface Field<T extends HTMLElement> {
+  readonly view: HTMLElement;
+  readonly input: T;
+}
+
+/** A text of several lines. */
+export function textField(label: string, value: string, rows: number, hint = ''): Field<HTMLTextAreaElement> {
+  const id = freshId('field');
+  const input = element('textarea', { id, rows: String(rows), spellcheck: 'false', autocomplete: 'off' });
+  input.value = value;
+  const hintText = hint === '' ? null : element('span', { class: 'hint' }, ` ${hint}`);
+  return { input, view: element('div', { class: 'field' }, element('label', { for: id }, label, hintText), input) };
+}
+
+/** A text of one line. */
+export function lineField(label: string, value: string): Field<HTMLInputElement> {
+  const id = freshId('field');
+  const input = element('input', { id, type: 'text', spellcheck: 'false', autocomplete: 'off' });
+  input.value = value;
+  return { input, view: element('div', { class: 'field' }, element('label', { for: id }, label), input) };
+}
+
+/** A choice; the first one is chosen. */
+export function choiceField(label: string, choices: readonly (readonly [string, string])[]): Field<HTMLSelectElement> {
+  const id = freshId('field');
+  const options = choices.map(([value, text]) => element('option', { value }, text));
+  const input = element('select', { id }, ...options);
+  return { input, view: element('div', { class: 'field short' }, element('label', { for: id }, label), input) };
+}
+
+/** A choice of the models of a task. */
+export const modelField = (models: readonly ModelInfo[]): Field<HTMLSelectElement> =>
+  choiceField(
+    'Model',
+    [...new Set(models.map(({ id }) => id))].map((id) => [id, id]),
+  );
+
+/** A choice of what a text is. */
+export const kindField = (): Field<HTMLSelectElement> =>
+  choiceField('Kind', [
+    ['', 'not said'],
+    ['query', 'query'],
+    ['document', 'document'],
+  ]);
+
+/** Fields beside each other. */
+export const inRow = (...fields: readonly Field<HTMLElement>[]): HTMLElement =>
+  element('div', { class: 'row' }, ...fields.map(({ view }) => view));

@@ -1,0 +1,78 @@
+/** Owns the caller's key: in memory, or for this tab where the user wants that; and the dialog that asks for it. */
+import { element, freshId } from './element.ts';
+
+const storageKey = 'trivec-api-key';
+
+/** The key of this page. */
+export interface KeyHolder {
+  readonly get: () => string | null;
+  /** Asks for a key; false where the user gave none. Asked twice at a time, it asks once. */
+  ask(wasRefused: boolean): Promise<boolean>;
+}
+
+/** A holder that begins with what this tab kept. */
+export function createKeyHolder(): KeyHolder {
+  let key = sessionStorage.getItem(storageKey);
+  let asking: Promise<boolean> | null = null;
+  const ask = async (wasRefused: boolean): Promise<boolean> => {
+    const given = await openDialog(wasRefused);
+    if (given === null) return false;
+    key = given.key;
+    if (given.isKept) sessionStorage.setItem(storageKey, key);
+    else sessionStorage.removeItem(storageKey);
+    return true;
+  };
+  return {
+    get: () => key,
+    ask(wasRefused) {
+      asking ??= ask(wasRefused).finally(() => {
+        asking = null;
+      });
+      return asking;
+    },
+  };
+}
+
+function openDialog(wasRefused: boolean): Promise<{ key: string; isKept: boolean } | null> {
+  const inputId = freshId('key');
+  const titleId = freshId('key-title');
+  const input = element('input', {
+    id: inputId,
+    type: 'password',
+    autocomplete: 'off',
+    required: true,
+    spellcheck: 'false',
+  });
+  const isKept = element('input', { type: 'checkbox' });
+  const cancel = element('button', { type: 'button', class: 'quiet' }, 'Not now');
+  const form = element(
+    'form',
+    { method: 'dialog' },
+    element('h2', { id: titleId }, 'This server needs a key'),
+    wasRefused ? element('p', { class: 'problem', role: 'alert' }, 'The server refused the key it was given.') : null,
+    element('label', { for: inputId }, 'Key'),
+    input,
+    element('label', { class: 'check' }, isKept, 'Keep it for this tab'),
+    element(
+      'p',
+      { class: 'hint' },
+      'It goes to this server only, as Authorization: Bearer. Otherwise it is forgotten on reload.',
+    ),
+    element('div', { class: 'actions' }, element('button', { type: 'submit' }, 'Use this key'), cancel),
+  );
+  const dialog = element('dialog', { 'aria-labelledby': titleId }, form);
+  document.body.append(dialog);
+  return new Promise((resolve) => {
+    let given: { key: string; isKept: boolean } | null = null;
+    form.addEventListener('submit', () => {
+      given = { key: input.value.trim(), isKept: isKept.checked };
+    });
+    cancel.addEventListener('click', () => dialog.close());
+    dialog.addEventListener('close', () => {
+      dialog.remove();
+      resolve(given);
+    });
+    dialog.showModal();
+    input.focus();
+  });
+}
