@@ -4,9 +4,12 @@ import { flagOf } from '../config/names.ts';
 import { describeSettings } from '../config/describe.ts';
 import { addBenchCommand } from './bench.ts';
 import { addDevicesCommand } from './devices.ts';
+import { addEmbedCommand } from './embed.ts';
 import { addInstallCudaCommand } from './install-cuda.ts';
 import { addModelCommands } from './models.ts';
+import { addServerCommands } from './ping.ts';
 import { addQuantizeCommand } from './quantize.ts';
+import { addRerankCommand } from './rerank.ts';
 import { addVerifyCommand } from './verify.ts';
 
 /** What a repeated flag said before, and what it says now. */
@@ -38,7 +41,13 @@ export function createProgram(version: string): Command {
     const flag = valueText === null ? `${flagOf(key)} [true|false]` : `${flagOf(key)} <${valueText}>`;
     const option = new Option(flag, `${description} (default: ${defaultText})`).preset('true');
     command.addOption(isList ? option.argParser(append) : option);
+    if (valueText === null && defaultText === 'true') {
+      command.addOption(new Option(flagOf(key).replace('--', '--no-')).hideHelp());
+    }
   }
+  addEmbedCommand(program, version);
+  addRerankCommand(program, version);
+  addServerCommands(program);
   addModelCommands(program);
   addQuantizeCommand(program);
   addVerifyCommand(program);
