@@ -25,6 +25,8 @@ export interface ServeOptions {
   readonly nodeFlags?: readonly string[];
   /** Longest time from the start of the process to its listening line. @unit ms */
   readonly startTimeoutMs?: number;
+  /** Key that the small client sends; the server must know it from its flags. */
+  readonly apiKey?: string;
 }
 
 /** An error answer. */
@@ -63,7 +65,7 @@ export interface Served {
  * @throws Error with its stderr where it ends or is silent instead
  */
 export async function startServed(options: ServeOptions = {}): Promise<Served> {
-  const { flags = [], environment = {}, nodeFlags = [], startTimeoutMs = defaultStartTimeoutMs } = options;
+  const { flags = [], environment = {}, nodeFlags = [], startTimeoutMs = defaultStartTimeoutMs, apiKey } = options;
   const child = spawn(
     process.execPath,
     [...nodeFlags, `${root}dist/main.js`, 'serve', '--port', '0', '--log-level', 'warn', ...flags],
@@ -90,10 +92,10 @@ export async function startServed(options: ServeOptions = {}): Promise<Served> {
   return {
     baseUrl,
     pid: child.pid ?? 0,
-    call: <Result>(method: string, params: unknown = {}) => call(baseUrl, method, params) as Promise<Result>,
+    call: <Result>(method: string, params: unknown = {}) => call(baseUrl, method, params, apiKey) as Promise<Result>,
     async refusal(method, params = {}) {
       try {
-        await call(baseUrl, method, params);
+        await call(baseUrl, method, params, apiKey);
       } catch (error) {
         if (error instanceof RpcError) return error;
         throw error;
@@ -163,11 +165,14 @@ async function endProcess(child: ChildProcess, closed: Promise<number | null>): 
 
 let lastId = 0;
 
-async function call(baseUrl: string, method: string, params: unknown): Promise<unknown> {
+async function call(baseUrl: string, method: string, params: unknown, apiKey?: string): Promise<unknown> {
   const id = ++lastId;
   const response = await fetch(`${baseUrl}/rcp/${method}`, {
     method: 'POST',
-    headers: { 'content-type': 'application/json' },
+    headers: {
+      'content-type': 'application/json',
+      ...(apiKey === undefined ? {} : { authorization: `Bearer ${apiKey}` }),
+    },
     body: JSON.stringify({ jsonrpc: '2.0', id, method, params }),
   });
   if (response.status !== 200) throw new Error(`${method} was answered with HTTP ${response.status}`);
