@@ -5,7 +5,7 @@ import { vectorFactsOf, type VectorFacts } from '../task/vector-facts.ts';
 import { ServiceError } from '../errors.ts';
 import type { TaskMethod } from './methods.ts';
 
-export type { TokenDetail };
+export type { TextsToDetail, TokenDetail };
 
 /** A model as a listing shows it. */
 export interface ModelFacts {

@@ -1,5 +1,6 @@
 /** Owns the description of the routes of Cohere's clients, and of the rerank call that Jina's share. */
 import { embeddingTypes, inputTypes, truncations } from '../compat/cohere/embed-request.ts';
+import { maxRankFields } from '../compat/rerank/request.ts';
 import { modelNamesOf, type ApiFacts, type DescribedBody, type FamilyWords, type RouteWords } from './api.ts';
 import { modelSchema } from './openai.ts';
 import { count, exactly, flag, full, list, number, object, oneOfTexts, optional, ref, text, whole } from './schema.ts';
@@ -150,7 +151,10 @@ export function rerankBody(facts: ApiFacts): DescribedBody {
           model: modelSchema(facts),
           top_n: count('Most documents of the answer.'),
           return_documents: flag('Whether the answer holds the documents.'),
-          rank_fields: list(text(), 'Members of a document that are read.', { default: ['text'] }),
+          rank_fields: list(text(), 'Members of a document that are read.', {
+            maxItems: maxRankFields,
+            default: ['text'],
+          }),
           max_tokens_per_doc: count('Most tokens of a document; longer ones are cut.'),
           max_chunks_per_doc: count('Taken and ignored: a document is read once.'),
           max_doc_length: count("Jina's name of `max_tokens_per_doc`."),

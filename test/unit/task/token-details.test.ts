@@ -1,3 +1,4 @@
+import { EventEmitter, once } from 'node:events';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { ServiceError } from '../../../src/errors.ts';
 import {
@@ -55,17 +56,17 @@ describe('the tokens of texts', () => {
   it('are held for one large call at a time, until they are no longer used; a small one does not wait', async () => {
     const large = { texts: ['a'.repeat(5000)], hasSpecialTokens: true, field: 'texts' };
     const began: string[] = [];
-    const first = Promise.withResolvers<null>();
-    const hasBegun = Promise.withResolvers<null>();
+    const end = new EventEmitter();
+    const hasBegun = once(end, 'begun');
     const calls = [
       tokenizeDetails(serve(), large, signal, async () => {
         began.push('first');
-        hasBegun.resolve(null);
-        await first.promise;
+        end.emit('begun');
+        await once(end, 'used');
       }),
       tokenizeDetails(serve(), large, signal, async () => began.push('second')),
     ];
-    await hasBegun.promise;
+    await hasBegun;
     await tokenizeDetails(serve(), { ...large, texts: ['a'] }, signal, async () => began.push('small'));
     const gone = new AbortController();
     const waiting = detailsOf(large.texts, gone.signal);
@@ -73,7 +74,7 @@ describe('the tokens of texts', () => {
     gone.abort(reason);
     expect(await rejectionOf(waiting)).toBe(reason);
     expect(began).toEqual(['first', 'small']);
-    first.resolve(null);
+    end.emit('used');
     await Promise.all(calls);
     expect(began).toEqual(['first', 'small', 'second']);
   });
