@@ -21,6 +21,11 @@ export interface Api {
    */
   call(method: string, params: unknown): Promise<unknown>;
   /**
+   * The same for what the page does by itself: it asks for no key.
+   * @throws CallFailure
+   */
+  look(method: string, params: unknown): Promise<unknown>;
+  /**
    * What a path answers to a JSON text, as it came; an empty text where it has nothing to say.
    * @throws CallFailure
    */
@@ -78,9 +83,11 @@ export function createApi(key: KeyHolder): Api {
     post,
     async call(method, params) {
       const { path, body } = planned(method, params);
-      const answer = JSON.parse(await post(path, body)) as RpcAnswer;
-      if (answer.error === undefined) return answer.result;
-      throw new CallFailure(200, `${answer.error.message} (${answer.error.code})`);
+      return resultOf(await post(path, body));
+    },
+    async look(method, params) {
+      const { path, body } = planned(method, params);
+      return resultOf(await textOf(await send(path, body)));
     },
     read: async (path) => textOf(await send(path, null)),
     askForKey: () => key.ask(key.get() !== null),
@@ -91,6 +98,12 @@ export function createApi(key: KeyHolder): Api {
 interface RpcAnswer {
   readonly result?: unknown;
   readonly error?: { readonly code: number; readonly message: string };
+}
+
+function resultOf(text: string): unknown {
+  const { result, error } = JSON.parse(text) as RpcAnswer;
+  if (error === undefined) return result;
+  throw new CallFailure(200, `${error.message} (${error.code})`);
 }
 
 async function textOf(response: Response): Promise<string> {

@@ -17,6 +17,8 @@ export function rove(
         onMeant({ row, column });
       });
       cell.addEventListener('keydown', (event) => {
+        // Those are the browser's, such as Alt and left for the page before.
+        if (event.altKey || event.ctrlKey || event.metaKey) return;
         const target = targetOf(event.key, cells, row, column);
         if (target === undefined) return;
         event.preventDefault();

@@ -33,6 +33,9 @@ export function createKeyHolder(): KeyHolder {
   };
 }
 
+/** What is wrong with a key that no header could carry; empty where nothing is. */
+const problemOf = (key: string) => (/^[\x20-\x7e]*$/.test(key) ? '' : 'A key has no letters or signs beyond ASCII.');
+
 function openDialog(wasRefused: boolean): Promise<{ key: string; isKept: boolean } | null> {
   const inputId = freshId('key');
   const titleId = freshId('key-title');
@@ -43,6 +46,7 @@ function openDialog(wasRefused: boolean): Promise<{ key: string; isKept: boolean
     required: true,
     spellcheck: 'false',
   });
+  input.addEventListener('input', () => input.setCustomValidity(problemOf(input.value.trim())));
   const isKept = element('input', { type: 'checkbox' });
   const cancel = element('button', { type: 'button', class: 'quiet' }, 'Not now');
   const form = element(

@@ -40,10 +40,16 @@ export function createCallPanel(api: Api, parts: CallPanelParts): Panel {
   const form = element('form', { class: 'card' }, ...fields, element('div', { class: 'actions' }, button, status));
   let isRunning = false;
 
-  const showPlan = (): boolean => {
+  const showCurl = () => {
     const form = plan();
+    if ('calls' in form) curl.show(form.calls.map(api.curl).join('\n'));
+    return form;
+  };
+  const showPlan = (): boolean => {
+    const form = showCurl();
     const isPossible = 'calls' in form;
-    if (isPossible) curl.show(form.calls.map(api.curl).join('\n'));
+    // What runs is told until it has ended, whatever is typed meanwhile.
+    if (isRunning) return isPossible;
     status.textContent = isPossible ? '' : form.problem;
     status.classList.toggle('problem', !isPossible);
     return isPossible;
@@ -81,5 +87,6 @@ export function createCallPanel(api: Api, parts: CallPanelParts): Panel {
     result,
     curl.view,
   );
-  return { id, title, body, onShow: showPlan };
+  // Whoever comes back finds what was told of the last call.
+  return { id, title, body, onShow: showCurl };
 }

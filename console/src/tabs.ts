@@ -46,7 +46,8 @@ export function createTabs(panels: readonly Panel[]): { readonly list: HTMLEleme
       Home: 0,
       End: last,
     };
-    const target = targets[event.key];
+    // Those are the browser's, such as Alt and left for the page before.
+    const target = event.altKey || event.ctrlKey || event.metaKey ? undefined : targets[event.key];
     if (target === undefined) return;
     event.preventDefault();
     choose(target);

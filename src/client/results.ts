@@ -185,7 +185,7 @@ export function readSparse(answer: PartAnswer): SparseVector[] {
  * Scores of one answer to `rerank`, and its order with places in the whole list.
  * @throws internal
  */
-export function readScores(answer: PartAnswer, topN = Infinity): OrderedPart {
+export function readScores(answer: PartAnswer, topN?: number): OrderedPart {
   const { part, result } = answer;
   const scores = readNumbers(listOf(answer, 'scores'));
   const scoreOf = (index: number) => scores[index] ?? -Infinity;
@@ -194,7 +194,7 @@ export function readScores(answer: PartAnswer, topN = Infinity): OrderedPart {
     ? readNumbers(result['order'])
     : scores.map((_, index) => index).sort((a, b) => scoreOf(b) - scoreOf(a) || a - b);
   const isPlace = (index: number) => Number.isInteger(index) && index >= 0 && index < scores.length;
-  const isWhole = order.length >= Math.min(topN, scores.length) && new Set(order).size === order.length;
+  const isWhole = order.length >= Math.min(topN ?? Infinity, scores.length) && new Set(order).size === order.length;
   if (!isWhole || !order.every(isPlace)) throw malformed('order does not name each passage once');
   return { scores, order: order.map((index) => part.start + index) };
 }

@@ -155,6 +155,37 @@ describe.skipIf(needsChromium.skip)(needsChromium.title('the console in Chromium
     expectNoProblem();
   });
 
+  it('shows the curl of the example that was chosen', async () => {
+    await open(served.baseUrl, 'batch');
+    await panel('batch').getByLabel('Example').selectOption('models');
+    expect(await panel('batch').getByLabel('curl command').innerText()).toContain('"method":"embed"');
+    expectNoProblem();
+  });
+
+  it('says that a call runs until it has ended, whatever else is done meanwhile, and keeps what came of it', async () => {
+    await open(served.baseUrl, 'embed');
+    let answer: () => void = () => undefined;
+    const released = new Promise<void>((resolve) => {
+      answer = resolve;
+    });
+    await page.route('**/rcp/embed', async (route) => {
+      await released;
+      await route.continue();
+    });
+    const status = panel('embed').locator('form [role=status]');
+    await panel('embed').locator('button[type=submit]').click();
+    await page.locator('#tab-batch').click();
+    await page.locator('#tab-embed').click();
+    await panel('embed').locator('textarea').fill('another');
+    expect(await status.innerText()).toMatch(/^Running/);
+    answer();
+    await expect.poll(() => status.innerText()).toMatch(/^5 vectors/);
+    await page.locator('#tab-batch').click();
+    await page.locator('#tab-embed').click();
+    expect(await status.innerText()).toMatch(/^5 vectors/);
+    expectNoProblem();
+  });
+
   it('tells that a batch is no JSON before anything is sent', async () => {
     await open(served.baseUrl, 'batch');
     const before = watched.urls.length;
@@ -265,6 +296,28 @@ describe.skipIf(needsChromium.skip)(needsChromium.title('the console in Chromium
     expectNoProblem();
   });
 
+  it('is no wider for names and ids that are', async () => {
+    const long = 'm'.repeat(300);
+    await page.route('**/rcp/info', async (route) => {
+      const text = await (await route.fetch()).text();
+      await route.fulfill({ body: text.replaceAll(/"(id|name)":"[^"]*"/g, `"$1":"${long}"`) });
+    });
+    await page.route('**/metrics', async (route) => {
+      const text = await (await route.fetch()).text();
+      await route.fulfill({ body: `${text}\ntrivec_executor_resident_bytes{executor="${long}"} 5\n` });
+    });
+    await page.setViewportSize({ width: 360, height: 800 });
+    await open(served.baseUrl);
+    await page.locator('#tab-batch').click();
+    await submit('batch', { Batch: JSON.stringify([{ jsonrpc: '2.0', id: long, method: 'ping' }]) });
+    await page.locator('#tab-live').click();
+    await panel('live').getByText(`Memory of ${long}`).waitFor();
+    for (const id of ['overview', 'embed', 'batch', 'live'] as const) {
+      await page.locator(`#tab-${id}`).click();
+      expect([id, await page.evaluate('document.documentElement.scrollWidth')]).toEqual([id, 360]);
+    }
+  });
+
   it('has a label for every field and a name for every button', async () => {
     await open(served.baseUrl);
     const unnamed = await page.evaluate<string[]>(
@@ -327,6 +380,24 @@ describe.skipIf(needsChromium.skip)(needsChromium.title('the console in Chromium
       await page.getByRole('button', { name: 'Try again' }).click();
       await giveKey(key, false);
       await panel('overview').waitFor();
+    });
+
+    it('takes none that a header cannot carry', async () => {
+      await page.goto(locked.baseUrl);
+      await giveKey('ключ', true);
+      const problem = await page.evaluate<string>('document.querySelector("dialog input").validationMessage');
+      expect(problem).toContain('ASCII');
+      await giveKey(key, true);
+      await panel('overview').waitFor();
+    });
+
+    it('is not asked for by what the page does by itself', async () => {
+      await page.goto(locked.baseUrl);
+      await giveKey(key, false);
+      await panel('overview').waitFor();
+      await page.route('**/rcp/info', (route) => route.fulfill({ status: 401 }));
+      await panel('overview').getByText('not known').waitFor();
+      expect(await page.getByRole('dialog').count()).toBe(0);
     });
 
     it('says that the metrics need one, where it is taken away', async () => {

@@ -46,7 +46,8 @@ export function batchPanel(api: Api, info: Info): Panel {
   ]);
   const text = textField('Batch', batchText(examples['control'] ?? []), 9, 'a JSON array of calls');
   text.input.classList.add('code');
-  choice.input.addEventListener('change', () => {
+  // Before the form hears of it, and plans with the text.
+  choice.input.addEventListener('input', () => {
     text.input.value = batchText(examples[choice.input.value] ?? []);
   });
   const maxMembers = info['x-trivec'].limits['batchMembers'] ?? Infinity;

@@ -116,12 +116,16 @@ export function overviewPanel(api: Api, info: Info): Panel {
     curl.view,
   );
   let timer: ReturnType<typeof setInterval> | undefined;
+  let isLooking = false;
   const look = async () => {
-    if (document.hidden) return;
+    if (document.hidden || isLooking) return;
+    isLooking = true;
     try {
-      showDevices(((await api.call('info', {})) as Info)['x-trivec'].devices);
+      showDevices(((await api.look('info', {})) as Info)['x-trivec'].devices);
     } catch {
       showDevices(vendor.devices.map((device) => ({ ...device, state: 'not known' })));
+    } finally {
+      isLooking = false;
     }
   };
   return {

@@ -59,7 +59,8 @@ export const fakeInfo = {
 
 /** The vector of a text: its number, if it is one. */
 const vectorOf = (text: string, dimension: number) => [Number(text) || 0, ...new Array<number>(dimension - 1).fill(0)];
-const toBase64 = (vector: readonly number[]) => Buffer.from(new Float32Array(vector).buffer).toString('base64');
+/** A vector as base64. */
+export const toBase64 = (vector: readonly number[]) => Buffer.from(new Float32Array(vector).buffer).toString('base64');
 
 /** What a server answers that has nothing to complain about. */
 export function ordinaryResult({ method, params }: SeenRequest): object {

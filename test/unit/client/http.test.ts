@@ -68,6 +68,32 @@ describe('a request over HTTP', () => {
     expect(error.message).toContain('is this the address of a server?');
   });
 
+  it('that a proxy calls too large is halved like one that the server does', async () => {
+    const server = createFakeServer(({ params }) =>
+      (params['inputs'] ?? []).length > 1 ? new Response('<html>', { status: 413 }) : undefined,
+    );
+    const client = await server.connect();
+    expect((await client.embed(['1', '2'])).usage.requests).toBe(2);
+  });
+
+  it('is never made with a key or a header that HTTP cannot carry, and the error does not repeat it', async () => {
+    const { fetch, seen } = createFakeServer();
+    for (const options of [{ apiKey: 'ключ' }, { apiKey: 'a\nb' }, { headers: { 'x-a': 'ключ' } }]) {
+      const error = await rejectionOf(connect('http://fake', { ...options, fetch }));
+      expect(error).toBeInstanceOf(TypeError);
+      expect(error.message).not.toMatch(/ключ|a\nb/);
+    }
+    expect(seen).toEqual([]);
+  });
+
+  it('has one type of content and one key, however the names of given headers are written', async () => {
+    const { fetch, seen } = createFakeServer();
+    const headers = { 'Content-Type': 'text/plain', Authorization: 'Basic x', Accept: 'text/html' };
+    await connect('http://fake', { apiKey: 'secret', headers, fetch });
+    const sent = ['content-type', 'authorization', 'accept'].map((name) => seen[0]?.headers.get(name));
+    expect(sent).toEqual(['application/json', 'Bearer secret', 'application/json']);
+  });
+
   it('reads no answer that is larger than allowed, whether it says so or not', async () => {
     const large = 'x'.repeat(10_001);
     for (const headers of [{}, { 'content-length': '10001' }] as Record<string, string>[]) {

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { createFakeServer, failure, never, rejectionOf } from './fake-server.ts';
+import { createFakeServer, failure, never, rejectionOf, toBase64 } from './fake-server.ts';
 
 const numbered = (count: number) => Array.from({ length: count }, (_, index) => String(index + 1));
 const firsts = (vectors: readonly ArrayLike<number>[]) => vectors.map((vector) => vector[0]);
@@ -67,6 +67,21 @@ describe('a list', () => {
     const error = await rejectionOf(client.embed(['a', 'é'.repeat(1000)]));
     expect(error).toMatchObject({ code: -32013, wasSent: false, data: { field: 'inputs[1]' } });
     expect(server.calls()).toEqual([]);
+  });
+
+  it('of any length, with any number of requests at a time, gives Node no reason to warn of a leak', async () => {
+    const warnings: Error[] = [];
+    const keep = (warning: Error) => warnings.push(warning);
+    process.on('warning', keep);
+    try {
+      const client = await createFakeServer().connect({ maxTextsPerRequest: 1, maxParallelRequests: 20 });
+      const { signal } = new AbortController();
+      await Promise.all(Array.from({ length: 12 }, () => client.embed(numbered(40), { signal })));
+      await new Promise((resolve) => setImmediate(resolve));
+    } finally {
+      process.off('warning', keep);
+    }
+    expect(warnings).toEqual([]);
   });
 
   it('that is empty gives an empty result and sends nothing', async () => {
@@ -155,11 +170,33 @@ describe('each kind of vector', () => {
     ['a vector that is too short', { vectors: [[1]] }],
     ['null in the place of a number', { vectors: [[1, 2, 3, null]] }],
     ['base64 of half a number', { vectors: ['AAA='] }],
+    ['base64 of what is no number', { vectors: [toBase64([NaN, 0, 0, 0])] }],
+    ['a number too large for binary32', { vectors: [[1e39, 0, 0, 0]] }],
     ['no list at all', {}],
   ])('rejects an answer with %s', async (_, result) => {
     const server = createFakeServer(({ method }) => (method === 'info' ? undefined : { result }));
     const client = await server.connect();
     expect(await rejectionOf(client.embed(['1']))).toMatchObject({ name: 'RcpError', errorName: 'internal' });
+  });
+
+  it.each([
+    ['int8', [300, 0, 0, 0]],
+    ['uint8', [-1, 0, 0, 0]],
+    ['ubinary', [0.5]],
+  ] as const)('rejects %s that would be other numbers in its array', async (output, vector) => {
+    const server = createFakeServer(({ method }) =>
+      method === 'info' ? undefined : { result: { vectors: [vector] } },
+    );
+    const client = await server.connect();
+    expect(await rejectionOf(client.embed(['1'], { output }))).toMatchObject({ errorName: 'internal' });
+  });
+
+  it('rejects terms that are no places in a vocabulary', async () => {
+    const server = createFakeServer(({ method }) =>
+      method === 'info' ? undefined : { result: { sparse: [{ indices: [-1], values: [1] }] } },
+    );
+    const client = await server.connect();
+    expect(await rejectionOf(client.sparseEmbed(['1']))).toMatchObject({ errorName: 'internal' });
   });
 
   it('is of the model that was asked for', async () => {
@@ -196,6 +233,17 @@ describe('rerank', () => {
       { numRuns: 50 },
     );
   });
+
+  it.each([[[0, 5, 1]], [[0, 0, 1]], [[0, 1]], [[0, -1, 1]], [[0, 0.5, 1]]])(
+    'rejects %j as the order of three passages',
+    async (order) => {
+      const server = createFakeServer(({ method }) =>
+        method === 'info' ? undefined : { result: { scores: [3, 2, 1], order } },
+      );
+      const client = await server.connect();
+      expect(await rejectionOf(client.rerank('q', ['a', 'b', 'c']))).toMatchObject({ errorName: 'internal' });
+    },
+  );
 
   it('makes an order of the scores where the server sends none', async () => {
     const server = createFakeServer(({ method }) =>

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { Client } from '../../../src/client/client.ts';
+import { openClient, type Client } from '../../../src/client/client.ts';
 import { capabilities, createFakeServer, fakeInfo, rejectionOf, type Loose } from './fake-server.ts';
 
 const serving = (info: object) => createFakeServer(({ method }) => (method === 'info' ? { result: info } : undefined));
@@ -78,6 +78,18 @@ describe('what the server does not advertise is refused before anything is sent'
     expect((await client.embed(['1'])).vectors).toHaveLength(1);
   });
 
+  it.each([
+    { maxParallelRequests: NaN },
+    { maxTextsPerRequest: 1.5 },
+    { retry: { maxAttempts: 0 } },
+    { retry: { maxWaitMs: NaN } },
+    { answerTimeoutMs: -1 },
+  ])('a bound that is none: %j', async (options) => {
+    const server = createFakeServer();
+    expect(await rejectionOf(server.connect(options))).toMatchObject({ errorName: 'invalidParams', wasSent: false });
+    expect(server.seen).toEqual([]);
+  });
+
   it('every call once the client is closed', async () => {
     const client = await createFakeServer().connect();
     await client.close();
@@ -110,5 +122,28 @@ describe('the identity of an index', () => {
   it('of what the server does not offer is a difference', async () => {
     const client = await serving(without('embed')).connect({ onWarning: () => undefined });
     expect(client.checkIdentity({ embed: 'plain@1' })).toMatchObject([{ actual: undefined }]);
+  });
+});
+
+describe('close', () => {
+  it('ends the server once, and everyone who closes waits for that end', async () => {
+    let end: () => void = () => undefined;
+    let closes = 0;
+    const ended = new Promise<void>((resolve) => {
+      end = resolve;
+    });
+    const answer = () => Promise.resolve({ ...fakeInfo });
+    const close = () => {
+      closes += 1;
+      return ended;
+    };
+    const client = await openClient({ address: 'own', open: answer, send: answer, close }, {});
+    const settled: string[] = [];
+    const both = ['first', 'second'].map((name) => client.close().then(() => settled.push(name)));
+    await Promise.resolve();
+    expect(settled).toEqual([]);
+    end();
+    await Promise.all(both);
+    expect(closes).toBe(1);
   });
 });

@@ -37,6 +37,16 @@ describe('a refused request', () => {
     expect(server.calls()).toHaveLength(4);
   });
 
+  it('is bounded by the defaults where a bound is given as undefined', async () => {
+    const server = createFakeServer(onEmbed(() => overloaded(0)));
+    const retry = { maxAttempts: undefined, maxWaitMs: undefined } as object;
+    const client = await server.connect({ retry });
+    const call = rejectionOf(client.embed(['1']));
+    await server.clock.advance(1000);
+    expect(await call).toMatchObject({ errorName: 'overloaded' });
+    expect(server.calls()).toHaveLength(6);
+  });
+
   it('is given up at once where the wait would be longer than all waits may be', async () => {
     const server = createFakeServer(onEmbed(() => overloaded(61_000)));
     const client = await server.connect();
