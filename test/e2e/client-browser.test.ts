@@ -83,7 +83,8 @@ describe.skipIf(needsChromium.skip)('the client in a browser', () => {
 
   beforeAll(async () => {
     ({ site, origin } = await startSite());
-    server = await startServer({ corsOrigins: [origin], apiKey: [apiKey] });
+    // What one test has stopped waiting for may still run when the next one begins.
+    server = await startServer({ corsOrigins: [origin], apiKey: [apiKey], maxQueuedItems: 100 });
     ({ url } = await server.listener());
     browser = await launchChromium();
   }, 120_000);
