@@ -13,7 +13,7 @@ export interface BulkProgress extends BulkObserver {
   /** Ends the bar, and says what there is to say at the end. */
   end(): void;
   note(line: string): void;
-  /** What this run did. */
+  /** What this run did from its first chunk to its last; the end of the engine and a file to assemble are not in it. */
   summary(): { readonly rows: number; readonly tokens: number; readonly seconds: number };
 }
 
@@ -31,6 +31,7 @@ export async function openBulkProgress(totalBytes: number, isQuiet: boolean): Pr
   let startMs = performance.now();
   let startBytes = 0;
   let toldMs = startMs;
+  let lastMs = startMs;
   let badRows = 0;
   const say = (line: string): void => {
     // A line among the cells of the bar would be drawn over.
@@ -39,14 +40,14 @@ export async function openBulkProgress(totalBytes: number, isQuiet: boolean): Pr
   };
   return {
     onStart({ rows, bytes }) {
-      startMs = toldMs = performance.now();
+      startMs = toldMs = lastMs = performance.now();
       startBytes = bytes;
       if (rows > 0 && !isQuiet) say(`going on after ${String(rows)} rows that are done`);
       bar?.start(totalBytes, bytes, { words: '' });
     },
     onProgress({ rows, tokens }, doneBytes) {
       Object.assign(state, { rows, tokens, doneBytes });
-      const nowMs = performance.now();
+      const nowMs = (lastMs = performance.now());
       const words = describe(state, { totalBytes, startBytes, elapsedMs: nowMs - startMs });
       bar?.update(Math.min(doneBytes, totalBytes), { words });
       if (bar !== null || isQuiet || nowMs - toldMs < lineIntervalMs) return;
@@ -60,7 +61,7 @@ export async function openBulkProgress(totalBytes: number, isQuiet: boolean): Pr
     },
     end: () => bar?.stop(),
     note: say,
-    summary: () => ({ rows: state.rows, tokens: state.tokens, seconds: (performance.now() - startMs) / 1000 }),
+    summary: () => ({ rows: state.rows, tokens: state.tokens, seconds: (lastMs - startMs) / 1000 }),
   };
 }
 
