@@ -11,6 +11,14 @@ export interface ChunkLimits {
   readonly characters: number;
 }
 
+/** Texts of the first chunk, twice as many in each one behind it: no device waits until a whole chunk was read. */
+const firstTexts = 16;
+
+const limitsOf = (number: number, { texts, characters }: ChunkLimits): ChunkLimits => ({
+  texts: Math.min(texts, firstTexts * 2 ** number),
+  characters,
+});
+
 /** Most rows of a chunk that are left out. */
 const maxBadRows = 1000;
 
@@ -44,7 +52,7 @@ export async function* chunksOf(
       }
       index += 1;
       if (next !== null) position = { file, ...next };
-      if (next !== null && open.isFull(limits)) {
+      if (next !== null && open.isFull(limitsOf(number, limits))) {
         yield open.close(position);
         number += 1;
         open = new OpenChunk(number, index);

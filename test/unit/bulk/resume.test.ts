@@ -23,6 +23,19 @@ const changes: Partial<BulkPlan> = { fields: { text: 'text', id: 'id' }, skipsBa
 const run = async (path: string, out: string, more: Partial<BulkPlan> = {}, source = fakeSource()) =>
   runBulk(await planOf(path, out, { ...changes, ...more }), source, silent, never);
 
+describe('the chunks of a run', () => {
+  it('begin small, so that no device waits for a whole one, and grow to their limit', async () => {
+    const source = fakeSource();
+    const sizes: number[] = [];
+    const embed: typeof source.embed = (texts, signal) => {
+      sizes.push(texts.length);
+      return source.embed(texts, signal);
+    };
+    await run(input(), place.path('grown.jsonl'), {}, { ...source, embed });
+    expect(sizes.slice(0, 6)).toEqual([16, 32, 64, 128, 256, 256]);
+  });
+});
+
 describe('a run that ended early', () => {
   it('at any byte of its files is gone on with: no row is lost or doubled', { timeout: 120_000 }, async () => {
     const path = input();
@@ -33,7 +46,7 @@ describe('a run that ended early', () => {
 
     // The files of a run as they are just before its end.
     const begun = place.path('begun.jsonl');
-    await expect(run(path, begun, {}, fakeSource('dense', { failsAfter: 4 }))).rejects.toThrow('told to fail');
+    await expect(run(path, begun, {}, fakeSource('dense', { failsAfter: 6 }))).rejects.toThrow('told to fail');
     const { work, journal } = workPaths(begun);
     const sizes = [readFileSync(work).length, readFileSync(journal).length] as const;
     expect(sizes[0]).toBeGreaterThan(20_000);
