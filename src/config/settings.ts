@@ -160,7 +160,8 @@ export const settingsSchema = z.strictObject({
     description: 'The same for the models of `--rerank-model`; unset, as `--device`.',
   }),
   executors: setting('executors', count(0, 256).default(0), {
-    description: 'Executor processes on the CPU, one thread each; 0 is one per core the process may use.',
+    description:
+      'Executor processes on the CPU; 0 is one of one thread for each core the process may use, fewer ones share the cores.',
   }),
   gpuExecutors: setting('gpuExecutors', count(1, 16).default(1), {
     description: 'Executor processes on each GPU; a second one keeps it busy with small models, and loads them again.',
