@@ -156,6 +156,8 @@ async function toStdout(
   if (plan.restarts) throw new ConfigurationError(['--restart: what goes to stdout is never gone on with']);
   let rows = 0;
   let badRows = 0;
+  // Each write tells of it too; unheard it would end the process with a stack.
+  process.stdout.on('error', () => undefined);
   observer.onStart({ rows: 0, bytes: 0 });
   await runChunks({
     chunks: cut(plan, { number: 0, index: 0, position: start }),
@@ -166,7 +168,7 @@ async function toStdout(
         const bytes = format.encode(one);
         await new Promise<void>((resolve, reject) => {
           process.stdout.write(bytes, (error) => {
-            if (error) reject(error);
+            if (error) reject(new BulkFailure('whoever read stdout stopped before the end'));
             else resolve();
           });
         });

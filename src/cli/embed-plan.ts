@@ -1,8 +1,10 @@
 /** Owns turning the flags of `embed` into a plan, every problem named at once. */
-import { basename, extname } from 'node:path';
+import { stat } from 'node:fs/promises';
+import { basename, dirname, extname, resolve } from 'node:path';
 import type { BulkPlan } from '../bulk/embed.ts';
 import { findInputs, inputKinds } from '../bulk/read/inputs.ts';
 import { methodNames, type VectorWish } from '../bulk/source/source.ts';
+import { workPaths } from '../bulk/work/work.ts';
 import { formatProblems, outputEndOf } from '../bulk/write/choose.ts';
 import { ConfigurationError } from '../errors.ts';
 import { integerOutputs, type IntegerOutput } from '../tensor/quantize.ts';
@@ -56,7 +58,7 @@ export async function readEmbedPlan(input: string, flags: Flags): Promise<EmbedP
   if (wish.dimensions !== null && wish.method !== 'dense') problems.push('--dimensions: only dense vectors can be cut');
   if (input === '-' && text('out') === null) problems.push('--out must be given where stdin is read');
   const skipsBad = flags['skipBad'] === true;
-  const out = text('out') ?? `${basename(input, extname(input))}.vectors.jsonl`;
+  const out = text('out') ?? `${basename(resolve(input), extname(input))}.vectors.jsonl`;
   problems.push(...(await problemsOf(() => outputEndOf(out))));
   if (problems.length === 0) {
     problems.push(
@@ -68,6 +70,7 @@ export async function readEmbedPlan(input: string, flags: Flags): Promise<EmbedP
   problems.push(...(await problemsOf(async () => (files = await findInputs(input, format)))));
   if (fields.id !== null && files.some(({ kind }) => kind === 'text'))
     problems.push('--id-field: lines of plain text have no fields');
+  if (out !== '-' && problems.length === 0) problems.push(...(await outputProblems(out, files)));
   if (problems.length > 0) throw new ConfigurationError(problems);
   const restarts = flags['restart'] === true;
   const isQuiet = flags['quiet'] === true;
@@ -76,6 +79,29 @@ export async function readEmbedPlan(input: string, flags: Flags): Promise<EmbedP
 
 /** Longest time without an answer of any server. @unit s */
 const defaultPatienceS = 300;
+
+/** Why a run must not write there: nothing that it reads may be lost, even by `--restart`. */
+async function outputProblems(out: string, files: BulkPlan['files']): Promise<readonly string[]> {
+  const look = (path: string) => stat(path, { bigint: true }).catch(() => null);
+  if ((await look(dirname(out)))?.isDirectory() !== true) return [`--out: there is no folder ${dirname(out)}`];
+  if ((await look(out))?.isDirectory() === true) return [`--out: ${out} is a folder`];
+  // By what they are: links give one file several names.
+  const nameOf = async (path: string): Promise<string | null> => {
+    const found = await look(path);
+    return found === null ? null : `${String(found.dev)} ${String(found.ino)}`;
+  };
+  const written = new Map<string, string>();
+  for (const path of [out, ...Object.values(workPaths(out))]) {
+    const name = await nameOf(path);
+    if (name !== null) written.set(name, path);
+  }
+  for (const { path, name } of files) {
+    const clash = path === null ? undefined : written.get((await nameOf(path)) ?? '');
+    if (clash !== undefined)
+      return [`--out: writing ${out} would overwrite ${clash}, and the input holds it as ${name}`];
+  }
+  return [];
+}
 
 async function problemsOf(work: () => unknown): Promise<readonly string[]> {
   try {

@@ -38,7 +38,7 @@ async function embed(input: string, flags: Flags, version: string): Promise<void
     if (interrupted.signal.aborted) {
       process.stderr.write(`trivec: interrupted${goOn}\n`);
       process.exitCode = interruptedExitCode;
-    } else if (error instanceof BulkFailure) {
+    } else if (error instanceof BulkFailure || isOfSystem(error)) {
       process.stderr.write(`trivec: ${error.message}\n`);
       process.exitCode = 1;
     } else {
@@ -51,6 +51,9 @@ async function embed(input: string, flags: Flags, version: string): Promise<void
     if (input === '-') process.stdin.destroy();
   }
 }
+
+/** Whether the system refused something, such as a full disk: no stack tells a person more than the message does. */
+const isOfSystem = (error: unknown): error is Error => error instanceof Error && 'syscall' in error && 'code' in error;
 
 async function openSource(
   plan: EmbedPlan,
@@ -93,6 +96,7 @@ function describeResult({ out }: EmbedPlan, { wasDone, rows, badRows }: BulkResu
   const skipped = badRows === 0 ? '' : `, ${String(badRows)} left out${out === '-' ? '' : `: ${out}.skipped.jsonl`}`;
   if (wasDone) return `${out} is whole already: ${String(rows)} rows${skipped}; --restart makes it anew`;
   const { rows: here, tokens, seconds } = progress.summary();
+  if (here === 0) return `${out === '-' ? 'stdout' : out}: ${String(rows)} rows${skipped}`;
   const rate = `${(here / seconds).toFixed(1)} texts/s, ${(tokens / seconds).toFixed(0)} tokens/s`;
   return `${out === '-' ? 'stdout' : out}: ${String(rows)} rows${skipped}; ${String(here)} of them now in ${seconds.toFixed(1)} s, ${rate}`;
 }

@@ -114,6 +114,8 @@ function print(
     const score = scoreOf(index);
     return isJson ? JSON.stringify({ index, line, score, text }) : `${score.toFixed(6)}\t${text}`;
   });
+  // Of a reader that has seen enough, such as head.
+  process.stdout.on('error', () => undefined);
   process.stdout.write(`${lines.join('\n')}\n`);
 }
 

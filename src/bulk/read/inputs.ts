@@ -1,7 +1,7 @@
 /** Owns which files an input is made of, and how it is known again. */
 import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
-import { open, readdir, stat } from 'node:fs/promises';
+import { open, readdir, realpath, stat } from 'node:fs/promises';
 import { join, relative, resolve } from 'node:path';
 import { ConfigurationError } from '../../errors.ts';
 
@@ -51,6 +51,8 @@ export async function findInputs(operand: string, kind: InputKind | null): Promi
   }
   const found = await stat(operand).catch(() => null);
   if (found === null) throw new ConfigurationError([`${operand} cannot be read: there is no such file`]);
+  if (!found.isFile() && !found.isDirectory())
+    throw new ConfigurationError([`${operand} is neither a file nor a folder; - reads stdin`]);
   if (!found.isDirectory()) {
     const own = kind ?? kindOf(operand);
     if (own === null) throw new ConfigurationError([`${operand} is of no known kind; say which with --format`]);
@@ -69,15 +71,24 @@ export async function findInputs(operand: string, kind: InputKind | null): Promi
 }
 
 async function filesBelow(folder: string): Promise<{ path: string; bytes: number }[]> {
-  const entries = await readdir(folder, { recursive: true });
-  const visible = entries.filter((entry) => !entry.split(/[/\\]/u).some((part) => part.startsWith('.')));
   const files: { path: string; bytes: number }[] = [];
-  for (const entry of visible.sort()) {
-    const path = join(folder, entry);
-    const found = await stat(path);
-    if (found.isFile()) files.push({ path, bytes: found.size });
-  }
-  return files;
+  // Links may lead back up: each folder is read once.
+  const seen = new Set<string>();
+  const walk = async (below: string): Promise<void> => {
+    const real = await realpath(below);
+    if (seen.has(real)) return;
+    seen.add(real);
+    for (const name of await readdir(below)) {
+      if (name.startsWith('.')) continue;
+      const path = join(below, name);
+      // A link to nothing is no file.
+      const found = await stat(path).catch(() => null);
+      if (found?.isFile() === true) files.push({ path, bytes: found.size });
+      else if (found?.isDirectory() === true) await walk(path);
+    }
+  };
+  await walk(folder);
+  return files.sort((a, b) => (a.path < b.path ? -1 : 1));
 }
 
 /** The bytes of a file from an offset on. */
