@@ -1,5 +1,6 @@
 /** Owns one RCP request over HTTP: what its refusals and its reply look like on the wire. */
 import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from 'node:http';
+import type { ServiceError } from '../errors.ts';
 import { maxIdSearchBytes, recoverId } from '../rpc/recover-id.ts';
 import type { FrameService, Reply } from '../rpc/service.ts';
 import type { SessionStore } from '../rpc/session.ts';
@@ -10,7 +11,7 @@ import { callContextOf } from './call-context.ts';
 import type { Caller } from './key-ring.ts';
 import { preflightHeaders } from './origin.ts';
 import type { Exchange, ReceiveParts, Received } from './receive.ts';
-import { crowdedRetryAfterMs, receive, refusalOfHead, timedOutAnswer } from './receive.ts';
+import { receive, refusalError, refusalOfHead, timedOutAnswer, unauthorizedError } from './receive.ts';
 import { refuse } from './refuse.ts';
 import { createEventStream } from './sse.ts';
 
@@ -36,7 +37,8 @@ const allow: OutgoingHttpHeaders = { Allow: 'POST, OPTIONS' };
 
 /** The 401 of a caller without the key, with the body that known clients read. */
 export function unauthorizedAnswer(service: FrameService, rawId: string | null): Answer {
-  const reply = service.refuse('unauthorized', 'The bearer key is missing or wrong', rawId);
+  const { errorName, message } = unauthorizedError();
+  const reply = service.refuse(errorName, message, rawId);
   return { ...answerOf(reply), status: 401, headers: { 'WWW-Authenticate': 'Bearer' } };
 }
 
@@ -44,32 +46,16 @@ export function unauthorizedAnswer(service: FrameService, rawId: string | null):
 export function createRcpRoute(options: RcpRouteOptions): RcpRoute {
   const { service, sessions, limits, policy, onRefused, clock } = options;
 
-  const crowdedReply = (rawId: string | null): Reply => {
-    const message = 'Bodies and answers of other callers fill the memory; try again later';
-    return service.refuse('overloaded', message, rawId, crowdedRetryAfterMs);
-  };
+  const replyOf = ({ errorName, message, data }: ServiceError, rawId: string | null): Reply =>
+    service.refuse(errorName, message, rawId, data.retryAfterMs);
 
   const outcomeOf = (received: Received): Outcome => {
     if ('text' in received) return received;
-    const rawId = () => recoverId(received.kept.subarray(0, maxIdSearchBytes));
-    switch (received.refused) {
-      case 'timeout':
-        return { answer: timedOutAnswer };
-      case 'crowded':
-        return { reply: crowdedReply(null) };
-      case 'tooLarge':
-        return { reply: service.refuse('tooLarge', `The body is over ${String(limits.bodyBytes)} bytes`, null) };
-      case 'unauthorized':
-        return { answer: unauthorizedAnswer(service, rawId()) };
-      case 'draining':
-        return { reply: service.refuse('unavailable', 'The server is shutting down', rawId()) };
-      case 'rate': {
-        const message = 'This key has made too many calls; try again later';
-        return { reply: service.refuse('overloaded', message, rawId(), received.retryAfterMs) };
-      }
-      case 'notUtf8':
-        return { reply: service.refuse('parse', 'The body is not valid UTF-8', null) };
-    }
+    const { refused, kept, retryAfterMs } = received;
+    if (refused === 'timeout') return { answer: timedOutAnswer };
+    const rawId = recoverId(kept.subarray(0, maxIdSearchBytes));
+    if (refused === 'unauthorized') return { answer: unauthorizedAnswer(service, rawId) };
+    return { reply: replyOf(refusalError(refused, limits, refused === 'rate' ? retryAfterMs : undefined), rawId) };
   };
 
   const respond = async (
@@ -107,7 +93,10 @@ export function createRcpRoute(options: RcpRouteOptions): RcpRoute {
     if (!hasRoom) onRefused('crowded');
     const reply = hasRoom
       ? built
-      : crowdedReply(text === null ? null : recoverId(Buffer.from(text.slice(0, maxIdSearchBytes))));
+      : replyOf(
+          refusalError('crowded', limits),
+          text === null ? null : recoverId(Buffer.from(text.slice(0, maxIdSearchBytes))),
+        );
     if (options.isDraining() && !outgoing.headersSent) outgoing.setHeader('Connection', 'close');
     if (stream === null) writeAnswer(outgoing, answerOf(reply));
     else stream.finish(reply);

@@ -1,6 +1,7 @@
 /** Owns one request that may become a call, from its head to its last byte, in the order in which errors win. */
 import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from 'node:http';
 import type { Clock } from '../clock.ts';
+import { ServiceError } from '../errors.ts';
 import { maxIdSearchBytes } from '../rpc/recover-id.ts';
 import type { Answer } from './answer.ts';
 import { decodeBody, isEncoded, readBody, type BodyOutcome } from './body.ts';
@@ -47,7 +48,7 @@ export function refusalOfHead(
 }
 
 /** When a caller that found no memory for its body should come back. @unit ms */
-export const crowdedRetryAfterMs = 1000;
+const crowdedRetryAfterMs = 1000;
 
 /** The text of a body and who sent it, or why it is not looked at. */
 export type Received =
@@ -62,6 +63,38 @@ export type Received =
       /** `rate` and `crowded`: time until the same call may be made. @unit ms */
       readonly retryAfterMs: number;
     };
+
+/** Why a request is not looked at. */
+export type Refusal = Exclude<Received, { readonly text: string }>['refused'];
+
+/** The error of a caller without the key. */
+export const unauthorizedError = () => new ServiceError('unauthorized', 'The bearer key is missing or wrong');
+
+/** What a refusal is in the catalogue, and how it is said, in whatever protocol. */
+export function refusalError(
+  refused: Refusal,
+  { bodyBytes: limit }: UploadLimits,
+  retryAfterMs?: number,
+): ServiceError {
+  switch (refused) {
+    case 'timeout':
+      return new ServiceError('invalidRequest', 'The body took too long to arrive');
+    case 'crowded':
+      return new ServiceError('overloaded', 'Bodies and answers of other callers fill the memory; try again later', {
+        retryAfterMs: crowdedRetryAfterMs,
+      });
+    case 'tooLarge':
+      return new ServiceError('tooLarge', `The body is over ${limit} bytes`, { limit });
+    case 'unauthorized':
+      return unauthorizedError();
+    case 'draining':
+      return new ServiceError('unavailable', 'The server is shutting down', { retryAfterMs });
+    case 'rate':
+      return new ServiceError('overloaded', 'This key has made too many calls; try again later', { retryAfterMs });
+    case 'notUtf8':
+      return new ServiceError('parse', 'The body is not valid UTF-8');
+  }
+}
 
 /** What answering a request needs beside what was received. */
 export interface Exchange {

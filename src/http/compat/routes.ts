@@ -11,8 +11,8 @@ import { serverTimingHeader, writeAnswer } from '../answer.ts';
 import { callContextOf } from '../call-context.ts';
 import type { Caller } from '../key-ring.ts';
 import { openPreflightHeaders } from '../origin.ts';
-import type { Exchange, HeadRefusal, ReceiveParts, Received } from '../receive.ts';
-import { crowdedRetryAfterMs, receive, refusalOfHead } from '../receive.ts';
+import type { Exchange, HeadRefusal, ReceiveParts, Received, Refusal } from '../receive.ts';
+import { receive, refusalError, refusalOfHead, timedOutAnswer } from '../receive.ts';
 import { refuse } from '../refuse.ts';
 import { requestIdOf } from '../request-id.ts';
 import type { CompatFamily } from './family.ts';
@@ -46,8 +46,6 @@ interface Request {
   readonly path: string;
 }
 
-type Refused = Exclude<Received, { readonly text: string }>['refused'];
-
 const headMessages: Readonly<Record<HeadRefusal['refused'], string>> = {
   method: 'The path does not answer this method',
   host: 'The Host header names another server',
@@ -58,26 +56,6 @@ const headMessages: Readonly<Record<HeadRefusal['refused'], string>> = {
 /** Handlers for every path of the families. */
 export function createCompatHandlers(parts: RouteParts): readonly CompatHandler[] {
   const { policy, onRefused, limits, clock, served, log } = parts;
-
-  const refusalError = (received: Exclude<Received, { readonly text: string }>): ServiceError => {
-    const { refused, retryAfterMs } = received;
-    switch (refused) {
-      case 'timeout':
-        return new ServiceError('invalidRequest', 'The body took too long to arrive');
-      case 'crowded':
-        return crowdedError();
-      case 'tooLarge':
-        return new ServiceError('tooLarge', `The body is over ${limits.bodyBytes} bytes`, { limit: limits.bodyBytes });
-      case 'unauthorized':
-        return new ServiceError('unauthorized', 'The bearer key is missing or wrong');
-      case 'draining':
-        return new ServiceError('unavailable', 'The server is shutting down', { retryAfterMs: drainRetryAfterMs });
-      case 'rate':
-        return new ServiceError('overloaded', 'This key has made too many calls; try again later', { retryAfterMs });
-      case 'notUtf8':
-        return new ServiceError('parse', 'The body is not valid UTF-8');
-    }
-  };
 
   const answerCall = async (
     { entry, routes, incoming, outgoing, path }: Request,
@@ -117,8 +95,10 @@ export function createCompatHandlers(parts: RouteParts): readonly CompatHandler[
     const { routes, outgoing } = request;
     if ('refused' in received) {
       if (parts.isDraining()) outgoing.setHeader('Connection', 'close');
-      const answer = routes[0].family.errorAnswer(refusalError(received));
-      writeAnswer(outgoing, { ...answer, ...statusOfRefusal(received.refused, answer) });
+      const { refused, retryAfterMs } = received;
+      const waitMs = refused === 'draining' ? drainRetryAfterMs : retryAfterMs;
+      const answer = routes[0].family.errorAnswer(refusalError(refused, limits, waitMs));
+      writeAnswer(outgoing, { ...answer, ...statusOfRefusal(refused, answer) });
       return;
     }
     const { family, ...built } = await answerCall(request, received, exchange.signal);
@@ -126,7 +106,7 @@ export function createCompatHandlers(parts: RouteParts): readonly CompatHandler[
     const hasRoom = exchange.claimAnswer(built.body === undefined ? 0 : Buffer.byteLength(built.body));
     if (!hasRoom) onRefused('crowded');
     if (parts.isDraining()) outgoing.setHeader('Connection', 'close');
-    writeAnswer(outgoing, hasRoom ? built : family.errorAnswer(crowdedError()));
+    writeAnswer(outgoing, hasRoom ? built : family.errorAnswer(refusalError('crowded', limits)));
   };
 
   const handle = async (
@@ -167,14 +147,10 @@ export function createCompatHandlers(parts: RouteParts): readonly CompatHandler[
 /** When a caller that met a server on its way out should try again. @unit ms */
 const drainRetryAfterMs = 1000;
 
-const crowdedError = () =>
-  new ServiceError('overloaded', 'Bodies and answers of other callers fill the memory; try again later', {
-    retryAfterMs: crowdedRetryAfterMs,
-  });
-
 /** What HTTP itself wants of some refusals. */
-function statusOfRefusal(refused: Refused, { headers }: Answer): Partial<Answer> {
-  if (refused === 'timeout') return { status: 408, headers: { ...headers, Connection: 'close' } };
+function statusOfRefusal(refused: Refusal, { headers }: Answer): Partial<Answer> {
+  if (refused === 'timeout')
+    return { status: timedOutAnswer.status, headers: { ...headers, ...timedOutAnswer.headers } };
   if (refused === 'unauthorized') return { status: 401, headers: { ...headers, 'WWW-Authenticate': 'Bearer' } };
   return {};
 }
