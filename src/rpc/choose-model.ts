@@ -12,15 +12,13 @@ export function chooseModel(models: readonly ServedModel[], name: string | null,
   if (chosen !== undefined) return chosen;
   // The gate has checked the capability, so a method without any model is a bug.
   if (name === null) throw new Error('a method without a model passed the gate');
-  throw new ServiceError(
-    'unsupportedOption',
-    `${field}: this model is not offered; use one of ${supported.join(', ')}`,
-    {
-      option: name,
-      field,
-      supported,
-    },
-  );
+  throw unknownModel(name, supported, field);
+}
+
+/** The error of a model that is not served. */
+export function unknownModel(name: string, supported: readonly string[], field: string): ServiceError {
+  const message = `${field}: this model is not offered; use one of ${supported.join(', ')}`;
+  return new ServiceError('unsupportedOption', message, { option: name, field, supported });
 }
 
 /**

@@ -46,7 +46,7 @@ export async function encodeEmbedResult(
   usage: CallUsage,
 ): Promise<Buffer> {
   const writer = new JsonWriter().text('{"vectors":');
-  await writeList(writer, result.vectors, new Pace(), (vector) => writeVector(writer, vector, form));
+  await writeVectors(writer, result.vectors, form, new Pace());
   return finish(writer, `,"encoding":"${form.encoding}","dimension":${result.dimension}`, usage);
 }
 
@@ -57,10 +57,7 @@ export async function encodeMultiResult(
   usage: CallUsage,
 ): Promise<Buffer> {
   const writer = new JsonWriter().text('{"matrices":');
-  const pace = new Pace();
-  await writeList(writer, result.matrices, pace, (matrix) =>
-    writeList(writer, rowsOf(matrix), pace, (row) => writeVector(writer, row, form)),
-  );
+  await writeMatrices(writer, result.matrices, form, new Pace());
   return finish(writer, `,"encoding":"${form.encoding}","dimension":${result.dimension}`, usage);
 }
 
@@ -112,8 +109,24 @@ export async function writeList<T>(
   writer.text(']');
 }
 
+/** Writes a list of vectors, all in one form. */
+export const writeVectors = (
+  writer: JsonWriter,
+  vectors: readonly Float32Array[],
+  form: VectorForm,
+  pace: Pace,
+): Promise<void> => writeList(writer, vectors, pace, (vector) => writeVector(writer, vector, form));
+
+/** Writes a list of matrices, each a list of its rows. */
+export const writeMatrices = (
+  writer: JsonWriter,
+  matrices: readonly Matrix[],
+  form: VectorForm,
+  pace: Pace,
+): Promise<void> => writeList(writer, matrices, pace, (matrix) => writeVectors(writer, rowsOf(matrix), form, pace));
+
 /** Views of the rows of a matrix. */
-export function rowsOf({ values, dimension }: Matrix): Float32Array[] {
+function rowsOf({ values, dimension }: Matrix): Float32Array[] {
   const starts = Array.from({ length: values.length / dimension }, (_, row) => row * dimension);
   return starts.map((start) => values.subarray(start, start + dimension));
 }

@@ -92,18 +92,21 @@ export function readOption<T extends string>(
   const field = options.field ?? name;
   const value = readOptionalString(members, name, field);
   if (value === null) return { value: supported[0], replaced: null };
-  const match = supported.find((candidate) => candidate === value);
-  if (match !== undefined) return { value: match, replaced: null };
-  if (options.isStrict === false) return { value: supported[0], replaced: value };
-  throw new ServiceError(
-    'unsupportedOption',
-    `${field}: this value is not supported; use one of ${supported.join(', ')}`,
-    {
-      option: value,
-      field,
-      supported,
-    },
-  );
+  if (options.isStrict === false && !isOneOf(value, supported)) return { value: supported[0], replaced: value };
+  return { value: oneOf(value, supported, field), replaced: null };
+}
+
+const isOneOf = <T extends string>(value: string, supported: readonly T[]): value is T =>
+  (supported as readonly string[]).includes(value);
+
+/**
+ * The value, where it is one of those that are supported.
+ * @throws unsupportedOption
+ */
+export function oneOf<T extends string>(value: string, supported: readonly T[], field: string): T {
+  if (isOneOf(value, supported)) return value;
+  const message = `${field}: this value is not supported; use one of ${supported.join(', ')}`;
+  throw new ServiceError('unsupportedOption', message, { option: value, field, supported });
 }
 
 /**
@@ -129,6 +132,15 @@ export interface TextList {
 }
 
 /**
+ * Refuses a list of more elements than the limit.
+ * @throws invalidParams with `limit` and `received`
+ */
+export function checkCount({ length: received }: readonly unknown[], field: string, limit: number): void {
+  if (received <= limit) return;
+  throw invalidField(field, `has ${received} elements, the limit is ${limit}`, { limit, received });
+}
+
+/**
  * A required list of texts, under the first of its names that is not null.
  * @throws invalidParams (missing: field `missingName`; no list; bad element), unsupportedOption (a block that is no text)
  */
@@ -138,12 +150,13 @@ export function readTexts(members: Members, names: readonly [string, string], mi
   const list = members.get(name);
   if (!Array.isArray(list)) throw invalidField(name, 'must be a list of strings');
   const texts = list.map((element, index) => readText(element, `${name}[${index}]`));
-  const checkCount = (limit: number) => {
-    const received = texts.length;
-    if (received <= limit) return;
-    throw invalidField(name, `has ${received} elements, the limit is ${limit}`, { limit, received });
+  return {
+    texts,
+    name,
+    checkCount: (limit) => {
+      checkCount(texts, name, limit);
+    },
   };
-  return { texts, name, checkCount };
 }
 
 /**

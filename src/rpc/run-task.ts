@@ -7,10 +7,10 @@ import { multiVector, type AnswerBound } from '../task/multi-vector.ts';
 import { rerank } from '../task/rerank.ts';
 import type { TextsToRun, TokenCounts } from '../task/run-texts.ts';
 import { sparseEmbed } from '../task/sparse-embed.ts';
-import { invalidField } from '../errors.ts';
 import { chooseModel, chooseReranker } from './choose-model.ts';
 import { maxVectorBytes, type CallUsage } from './encode.ts';
 import type { TaskMethod } from './methods.ts';
+import { checkCount } from './params.ts';
 import type { InputLimits } from './task-params.ts';
 import type { RequestOf, ResultOf, TaskRequest } from './task-request.ts';
 
@@ -59,17 +59,12 @@ export function runTask<M extends Method>(
 export function checkRequest(request: TaskRequest, tasks: ServedTasks, limits: InputLimits): void {
   if (request.method === 'rerank') {
     chooseReranker(tasks.rerankers, request.rerankMethod, request.model);
-    checkCount(request.passages.values.length, request.passages.field, limits.maxCandidates);
+    checkCount(request.passages.values, request.passages.field, limits.maxCandidates);
     return;
   }
   const served = modelOf(request, tasks);
   if (request.method === 'embed') checkDimensions(served.manifest, request.dimensions, 'dimensions');
-  checkCount(request.inputs.values.length, request.inputs.field, limits.batchLimit);
-}
-
-function checkCount(received: number, field: string, limit: number): void {
-  if (received > limit)
-    throw invalidField(field, `has ${received} elements, the limit is ${limit}`, { limit, received });
+  checkCount(request.inputs.values, request.inputs.field, limits.batchLimit);
 }
 
 type VectorRequest = Exclude<TaskRequest, { readonly method: 'rerank' }>;

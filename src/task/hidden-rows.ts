@@ -1,8 +1,8 @@
 /** Owns the recipe for the encoder's own rows: texts to one vector per token, as they are before any pooling. */
 import { ServiceError } from '../errors.ts';
 import type { ServedModel, TaskContext } from './context.ts';
-import { checkAnswerSize, type AnswerBound, type MultiEmbedded } from './multi-vector.ts';
-import { runTexts, type TextsToRun } from './run-texts.ts';
+import { runRows, type AnswerBound, type MultiEmbedded } from './multi-vector.ts';
+import type { TextsToRun } from './run-texts.ts';
 
 /**
  * Refuses a model whose graph shows a pooled vector only.
@@ -27,10 +27,5 @@ export async function hiddenRows(
   context: TaskContext,
 ): Promise<MultiEmbedded> {
   checkHiddenRows(served);
-  const dimension = served.manifest.hiddenSize;
-  const checkTokens = (tokens: number) => {
-    checkAnswerSize(tokens * bound.maxRowBytes, bound.maxAnswerBytes);
-  };
-  const { rows, tokenCounts, usage } = await runTexts(served, 'hidden', { ...input, checkTokens }, context);
-  return { matrices: rows.map(({ values }) => ({ values, dimension })), dimension, tokenCounts, usage };
+  return runRows(served, 'hidden', served.manifest.hiddenSize, input, bound, context);
 }

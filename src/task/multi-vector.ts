@@ -28,19 +28,29 @@ export async function multiVector(
   bound: AnswerBound,
   context: TaskContext,
 ): Promise<MultiEmbedded> {
-  const dimension = served.manifest.rowDimension;
-  const checkTokens = (tokens: number) => {
-    checkAnswerSize(tokens * bound.maxRowBytes, bound.maxAnswerBytes);
-  };
-  const { rows, tokenCounts, usage } = await runTexts(served, 'rows', { ...input, checkTokens }, context);
-  return { matrices: rows.map(({ values }) => ({ values, dimension })), dimension, tokenCounts, usage };
+  return runRows(served, 'rows', served.manifest.rowDimension, input, bound, context);
 }
 
 /**
- * Refuses an answer before it is made.
- * @throws tooLarge
+ * The matrix that a head with rows gives for each text.
+ * @throws as runTexts; tooLarge before any run, where the answer could exceed its bound
  */
-export function checkAnswerSize(estimatedBytes: number, maxAnswerBytes: number): void {
+export async function runRows(
+  served: ServedModel,
+  head: 'rows' | 'hidden',
+  dimension: number,
+  input: TextsToRun,
+  bound: AnswerBound,
+  context: TaskContext,
+): Promise<MultiEmbedded> {
+  const checkTokens = (tokens: number) => {
+    checkAnswerSize(tokens * bound.maxRowBytes, bound.maxAnswerBytes);
+  };
+  const { rows, tokenCounts, usage } = await runTexts(served, head, { ...input, checkTokens }, context);
+  return { matrices: rows.map(({ values }) => ({ values, dimension })), dimension, tokenCounts, usage };
+}
+
+function checkAnswerSize(estimatedBytes: number, maxAnswerBytes: number): void {
   if (estimatedBytes <= maxAnswerBytes) return;
   const message = `The answer could take ${estimatedBytes} bytes, the limit is ${maxAnswerBytes}; send fewer inputs`;
   throw new ServiceError('tooLarge', message, { limit: maxAnswerBytes, received: estimatedBytes });

@@ -53,16 +53,40 @@ export interface TextsToDetail {
   readonly field: string;
 }
 
-/** Gives the characters of all texts. */
-function checkLengths({ texts, field }: TextsToDetail): number {
+/** What elements are counted in, and how much one of them and all of them may have. */
+interface SizeLimits {
+  /** Word for the elements. */
+  readonly elements: string;
+  readonly unit: string;
+  readonly each: number;
+  readonly total: number;
+}
+
+const textLimits: SizeLimits = {
+  elements: 'texts',
+  unit: 'characters',
+  each: maxDetailedCharacters,
+  total: maxDetailedTotalCharacters,
+};
+const idLimits: SizeLimits = { elements: 'lists', unit: 'ids', each: maxDecodedListIds, total: maxDecodedIds };
+
+/**
+ * Gives the size of all elements.
+ * @throws invalidParams, field of the first that is too long, or with which all are too much
+ */
+function checkSizes(
+  elements: readonly { readonly length: number }[],
+  fieldOf: (index: number) => string,
+  limits: SizeLimits,
+): number {
   let total = 0;
-  for (const [index, { length }] of texts.entries()) {
+  for (const [index, { length }] of elements.entries()) {
     total += length;
-    const isTooLong = length > maxDetailedCharacters;
-    if (!isTooLong && total <= maxDetailedTotalCharacters) continue;
-    const [received, limit] = isTooLong ? [length, maxDetailedCharacters] : [total, maxDetailedTotalCharacters];
-    const what = isTooLong ? 'has' : 'makes the texts so far';
-    throw invalidField(`${field}[${index}]`, `${what} ${received} characters, the limit is ${limit}`, {
+    const isTooLong = length > limits.each;
+    if (!isTooLong && total <= limits.total) continue;
+    const [received, limit] = isTooLong ? [length, limits.each] : [total, limits.total];
+    const what = isTooLong ? 'has' : `makes the ${limits.elements} so far`;
+    throw invalidField(fieldOf(index), `${what} ${received} ${limits.unit}, the limit is ${limit}`, {
       limit,
       received,
     });
@@ -81,9 +105,11 @@ export async function tokenizeDetails<T>(
   signal: AbortSignal,
   use: (tokens: readonly TokenDetail[][]) => Promise<T>,
 ): Promise<T> {
-  return inTurn(checkLengths(asked), signal, async () => {
+  const { texts, field } = asked;
+  const size = checkSizes(texts, (index) => `${field}[${index}]`, textLimits);
+  return inTurn(size, signal, async () => {
     const details: TokenDetail[][] = [];
-    for (const text of asked.texts) {
+    for (const text of texts) {
       signal.throwIfAborted();
       // One after another: others have their turn in between.
       details.push(await tokenizer.detailsOf(text, asked.hasSpecialTokens));
@@ -104,7 +130,7 @@ export async function decodeIds(
   signal: AbortSignal,
 ): Promise<string[]> {
   const fieldOf = (index: number) => `ids[${index}]`;
-  const total = checkIdCounts(ids, fieldOf);
+  const total = checkSizes(ids, fieldOf, idLimits);
   checkGivenIds(served, ids, fieldOf);
   return inTurn(total, signal, async () => {
     const texts: string[] = [];
@@ -115,20 +141,6 @@ export async function decodeIds(
     }
     return texts;
   });
-}
-
-/** Gives the ids of all lists. */
-function checkIdCounts(ids: readonly (readonly number[])[], fieldOf: (index: number) => string): number {
-  let total = 0;
-  for (const [index, { length }] of ids.entries()) {
-    total += length;
-    const isTooLong = length > maxDecodedListIds;
-    if (!isTooLong && total <= maxDecodedIds) continue;
-    const [received, limit] = isTooLong ? [length, maxDecodedListIds] : [total, maxDecodedIds];
-    const what = isTooLong ? 'has' : 'makes the lists so far';
-    throw invalidField(fieldOf(index), `${what} ${received} ids, the limit is ${limit}`, { limit, received });
-  }
-  return total;
 }
 
 /** The lists in slices of `maxDecodedListIds` ids or fewer. */

@@ -1,11 +1,11 @@
 /** Owns the routes that OpenAI's clients call, and the shape of its errors. */
 import type { ErrorName, ServiceError } from '../../errors.ts';
+import { unknownModel } from '../../rpc/choose-model.ts';
 import type { ModelFacts } from '../../rpc/served-facts.ts';
 import type { Answer } from '../answer.ts';
 import type { CompatCall, CompatFamily, CompatRoute } from './family.ts';
 import { answerEmbeddings } from './openai/embeddings.ts';
 import type { TokenIdRule } from './openai/request.ts';
-import { unknownModel } from './requested-model.ts';
 import { serviceHeaders, serviceMessage, serviceStatus } from './service-status.ts';
 
 export type { TokenIdRule };
@@ -40,6 +40,7 @@ function showModel({ served, pathName }: CompatCall): Answer {
   throw unknownModel(
     pathName ?? '',
     served.models.map(({ model }) => model),
+    'model',
   );
 }
 

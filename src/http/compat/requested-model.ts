@@ -1,5 +1,5 @@
 /** Owns which model a name from another service means. */
-import { ServiceError } from '../../errors.ts';
+import { unknownModel } from '../../rpc/choose-model.ts';
 import { readOptionalString, type Members } from '../../rpc/params.ts';
 import type { ServedFacts } from '../../rpc/served-facts.ts';
 import type { TaskMethod } from '../../rpc/methods.ts';
@@ -15,11 +15,5 @@ export function requestedModel(members: Members, served: ServedFacts, method: Ta
   const supported = served.models.filter(({ methods }) => methods.includes(method)).map(({ model }) => model);
   if (name === null || supported.includes(name)) return name;
   if (served.modelNames !== 'served') return null;
-  throw unknownModel(name, supported);
-}
-
-/** The error of a model that is not served, which the families answer with their own 404. */
-export function unknownModel(name: string, supported: readonly string[]): ServiceError {
-  const message = `model: this model is not offered; use one of ${supported.join(', ')}`;
-  return new ServiceError('unsupportedOption', message, { field: 'model', option: name, supported });
+  throw unknownModel(name, supported, 'model');
 }

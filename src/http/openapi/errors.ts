@@ -1,7 +1,7 @@
 /** Owns the error answers of the description: those of other services' routes are asked of the families themselves. */
 import { errorCatalogue, ServiceError, type ErrorName } from '../../errors.ts';
 import type { CompatFamily } from '../compat/family.ts';
-import { unknownModel } from '../compat/requested-model.ts';
+import { unknownModel } from '../../rpc/choose-model.ts';
 import type { DescribedAnswer } from './api.ts';
 import { text, whole, type Schema } from './schema.ts';
 
@@ -58,7 +58,7 @@ const samples: readonly Sample[] = [
     error: new ServiceError(name, errorCatalogue[name].when),
     when: errorCatalogue[name].when,
   })),
-  { error: unknownModel('name', ['another']), when: 'The model is not served.' },
+  { error: unknownModel('name', ['another'], 'model'), when: 'The model is not served.' },
   ...[
     { when: 'There is nothing in a list or a text.', data: { received: 0 } },
     { when: 'A text has more tokens than the model reads.', data: { tokens: 2, limit: 1 } },

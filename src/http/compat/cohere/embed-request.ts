@@ -1,6 +1,7 @@
 /** Owns reading a request of Cohere's `embed`, both versions. */
-import { invalidField, ServiceError } from '../../../errors.ts';
+import { invalidField } from '../../../errors.ts';
 import {
+  oneOf,
   readOption,
   readOptionalCount,
   readOptionalObject,
@@ -107,12 +108,5 @@ function readTypes(members: Members): readonly EmbeddingType[] | null {
 
 function readType(value: unknown, field: string): EmbeddingType {
   if (typeof value !== 'string') throw invalidField(field, 'must be a string');
-  const type = embeddingTypes.find((each) => each === value);
-  if (type !== undefined) return type;
-  const supported = embeddingTypes.join(', ');
-  throw new ServiceError('unsupportedOption', `${field}: this value is not supported; use one of ${supported}`, {
-    option: value,
-    field,
-    supported: embeddingTypes,
-  });
+  return oneOf(value, embeddingTypes, field);
 }

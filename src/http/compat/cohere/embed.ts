@@ -1,13 +1,13 @@
 /** Owns Cohere's `embed`: from its request to its answer. */
 import { randomUUID } from 'node:crypto';
-import { ServiceError } from '../../../errors.ts';
-import { Pace, writeList, writeVector, type VectorForm } from '../../../rpc/encode.ts';
+import { Pace, writeVectors, type VectorForm } from '../../../rpc/encode.ts';
 import { JsonWriter } from '../../../rpc/json-writer.ts';
 import { readOptionalObject } from '../../../rpc/params.ts';
 import type { ResultOf } from '../../../rpc/task-request.ts';
 import type { Answer } from '../../answer.ts';
 import { cutTexts } from '../cut-texts.ts';
 import type { CompatCall } from '../family.ts';
+import { withFieldNamed } from '../field-name.ts';
 import { requestedModel } from '../requested-model.ts';
 import { writeTextList } from '../write-texts.ts';
 import { readEmbedRequest, type CohereVersion, type EmbeddingType, type EmbedRequest } from './embed-request.ts';
@@ -35,16 +35,10 @@ export async function answerEmbed(call: CompatCall, version: CohereVersion): Pro
   const values = await cutTexts(request.texts, cut, served, signal);
   const inputs = { values, field };
   const task = { method: 'embed', inputs, kind, model, truncation, lane: null, dimensions } as const;
-  const result = await call.run(task).catch(renameDimensions);
+  const result = await call.run(task).catch((error: unknown) => {
+    throw withFieldNamed(error, 'dimensions', 'output_dimension');
+  });
   return { status: 200, body: await encodeAnswer(request, result, version) };
-}
-
-/** A refusal of the dimensions under the name that the caller knows them by. */
-function renameDimensions(error: unknown): never {
-  const field = 'output_dimension';
-  if (!(error instanceof ServiceError) || error.data.field !== 'dimensions') throw error;
-  const message = error.message.replace(/^dimensions/, field);
-  throw new ServiceError(error.errorName, message, { ...error.data, field });
 }
 
 async function encodeAnswer(
@@ -56,7 +50,7 @@ async function encodeAnswer(
   const writer = new JsonWriter().ascii(`{"id":"${randomUUID()}","texts":`);
   await writeTextList(writer, texts, pace);
   writer.ascii(',"embeddings":');
-  if (types === null) await writeVectors(writer, vectors, 'float', pace);
+  if (types === null) await writeVectors(writer, vectors, formOf.float, pace);
   else await writeByType(writer, vectors, types, pace);
   const meta = { api_version: { version }, billed_units: { input_tokens: usage.inputTokens } };
   const kind = types === null ? 'embeddings_floats' : 'embeddings_by_type';
@@ -73,10 +67,7 @@ async function writeByType(
 ): Promise<void> {
   for (const [index, type] of types.entries()) {
     writer.ascii(`${index === 0 ? '{' : ','}"${type}":`);
-    await writeVectors(writer, vectors, type, pace);
+    await writeVectors(writer, vectors, formOf[type], pace);
   }
   writer.ascii('}');
 }
-
-const writeVectors = (writer: JsonWriter, vectors: readonly Float32Array[], type: EmbeddingType, pace: Pace) =>
-  writeList(writer, vectors, pace, (vector) => writeVector(writer, vector, formOf[type]));

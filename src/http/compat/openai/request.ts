@@ -1,6 +1,6 @@
 /** Owns reading the body of an embeddings request of OpenAI's clients. */
 import { invalidField, ServiceError } from '../../../errors.ts';
-import { readOption, readOptionalCount, readOptionalObject, type Members } from '../../../rpc/params.ts';
+import { checkCount, readOption, readOptionalCount, readOptionalObject, type Members } from '../../../rpc/params.ts';
 import type { ServedFacts } from '../../../rpc/served-facts.ts';
 import type { InputList, RequestOf } from '../../../rpc/task-request.ts';
 import { requestedModel } from '../requested-model.ts';
@@ -52,12 +52,7 @@ function readInput(input: unknown, batchLimit: number, tokenIds: TokenIdRule): I
   if (input.length === 0) throw invalidField('input', 'must not be empty', { received: 0 });
   const list: readonly unknown[] = input;
   if (isId(list[0])) return [readIds(list, 'input', tokenIds)];
-  if (list.length > batchLimit) {
-    throw invalidField('input', `has ${list.length} elements, the limit is ${batchLimit}`, {
-      limit: batchLimit,
-      received: list.length,
-    });
-  }
+  checkCount(list, 'input', batchLimit);
   const isOfIds = Array.isArray(list[0]);
   return list.map((element, index) => {
     const field = `input[${index}]`;

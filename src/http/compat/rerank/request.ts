@@ -1,6 +1,7 @@
 /** Owns reading a rerank request as Cohere's and Jina's clients send it. */
 import { invalidField } from '../../../errors.ts';
 import {
+  checkCount,
   readOptionalBoolean,
   readOptionalCount,
   readOptionalObject,
@@ -60,11 +61,6 @@ function readDocuments(members: Members, limit: number): readonly unknown[] {
   if (documents.length === 0) throw invalidField('documents', 'must have at least 1 element, has 0', { received: 0 });
   checkCount(documents, 'documents', limit);
   return documents;
-}
-
-function checkCount({ length: received }: readonly unknown[], field: string, limit: number): void {
-  if (received <= limit) return;
-  throw invalidField(field, `has ${received} elements, the limit is ${limit}`, { limit, received });
 }
 
 function readRankFields(members: Members): readonly string[] {

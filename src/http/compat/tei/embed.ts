@@ -1,6 +1,6 @@
 /** Owns the three routes that turn inputs into vectors: `/embed`, `/embed_sparse` and `/embed_all`. */
 import { invalidField } from '../../../errors.ts';
-import { Pace, rowsOf, writeList, writeVector, type VectorForm } from '../../../rpc/encode.ts';
+import { Pace, writeList, writeMatrices, writeVectors, type VectorForm } from '../../../rpc/encode.ts';
 import { JsonWriter } from '../../../rpc/json-writer.ts';
 import { readOptionalBoolean, readOptionalCount, readOptionalObject, type Members } from '../../../rpc/params.ts';
 import type { ModelFacts } from '../../../rpc/served-facts.ts';
@@ -54,10 +54,7 @@ export async function answerEmbedAll(call: CompatCall): Promise<Answer> {
   const request = await readVectorRequest(call, members, firstModelOf(call.served, 'embed'));
   const { matrices } = await call.run({ ...request, method: 'hidden' });
   const writer = new JsonWriter();
-  const pace = new Pace();
-  await writeList(writer, matrices, pace, (matrix) =>
-    writeList(writer, rowsOf(matrix), pace, (row) => writeVector(writer, row, floats)),
-  );
+  await writeMatrices(writer, matrices, floats, new Pace());
   return { status: 200, body: writer.finish() };
 }
 
@@ -103,7 +100,7 @@ async function unnormalized(
 
 async function vectorsAnswer(vectors: readonly Float32Array[]): Promise<Answer> {
   const writer = new JsonWriter();
-  await writeList(writer, vectors, new Pace(), (vector) => writeVector(writer, vector, floats));
+  await writeVectors(writer, vectors, floats, new Pace());
   return { status: 200, body: writer.finish() };
 }
 

@@ -1,5 +1,5 @@
 /** Owns how an error reads to text-embeddings-inference's clients. */
-import { ServiceError, type ErrorName } from '../../../errors.ts';
+import type { ErrorName, ServiceError } from '../../../errors.ts';
 import type { Answer } from '../../answer.ts';
 import { serviceHeaders, serviceMessage } from '../service-status.ts';
 
@@ -62,12 +62,4 @@ export function errorAnswer(error: ServiceError): Answer {
     headers: serviceHeaders(error),
     body: JSON.stringify({ error: serviceMessage(error), error_type: errorType }),
   };
-}
-
-/** The error with another name for its field, in the message too; any other error as it is. */
-export function withFieldNamed(error: unknown, from: string, to: string): unknown {
-  if (!(error instanceof ServiceError) || error.data.field !== from) return error;
-  const { errorName, message, data, cause } = error;
-  const said = message.startsWith(from) ? `${to}${message.slice(from.length)}` : message;
-  return new ServiceError(errorName, said, { ...data, field: to }, cause);
 }

@@ -1,7 +1,7 @@
 /** Owns reading what the routes of text-embeddings-inference have in common: inputs, truncation, prompt. */
 import { invalidField, type ServiceError } from '../../../errors.ts';
 import type { TaskMethod } from '../../../rpc/methods.ts';
-import { readOption, readOptionalBoolean, readOptionalString, type Members } from '../../../rpc/params.ts';
+import { checkCount, readOption, readOptionalBoolean, readOptionalString, type Members } from '../../../rpc/params.ts';
 import type { ModelFacts, ServedFacts } from '../../../rpc/served-facts.ts';
 import type { InputList, Truncation } from '../../../rpc/task-request.ts';
 import type { CompatCall } from '../family.ts';
@@ -16,11 +16,9 @@ export const emptyField = (field: string): ServiceError => invalidField(field, '
  * Refuses a list without an element, or with more than the limit.
  * @throws invalidParams
  */
-export function checkCount(list: readonly unknown[], field: string, limit: number): void {
-  const received = list.length;
-  if (received === 0) throw emptyField(field);
-  if (received <= limit) return;
-  throw invalidField(field, `has ${received} elements, the limit is ${limit}`, { limit, received });
+export function checkFilledList(list: readonly unknown[], field: string, limit: number): void {
+  if (list.length === 0) throw emptyField(field);
+  checkCount(list, field, limit);
 }
 
 /**
@@ -60,7 +58,7 @@ export async function readInputs(members: Members, { served, signal }: CompatCal
   if (typeof value === 'string') return { values: [readFilledText(value, field)], field };
   if (!Array.isArray(value)) throw invalidField(field, 'must be a string, token ids, or a list of these');
   const list: readonly unknown[] = isIdList(value) ? [value] : value;
-  checkCount(list, field, served.limits.batchLimit);
+  checkFilledList(list, field, served.limits.batchLimit);
   const values = list.map((element, index) => {
     const name = list === value ? `${field}[${index}]` : field;
     return Array.isArray(element) ? readIds(element, name) : readFilledText(element, name, 'a string or token ids');

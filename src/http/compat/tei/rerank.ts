@@ -6,7 +6,7 @@ import { readOptionalBoolean, readOptionalObject, type Members } from '../../../
 import type { Answer } from '../../answer.ts';
 import type { CompatCall } from '../family.ts';
 import { writeValue } from '../write-texts.ts';
-import { checkCount, emptyField, readTruncation } from './inputs.ts';
+import { checkFilledList, emptyField, readTruncation } from './inputs.ts';
 
 /**
  * `[{index, text?, score}…]`, best first. Scores are the sigmoid of a cross-encoder's logit; of a late interaction the
@@ -20,7 +20,7 @@ export async function answerRerank(call: CompatCall): Promise<Answer> {
   const isRaw = readOptionalBoolean(members, 'raw_scores') ?? false;
   const hasTexts = readOptionalBoolean(members, 'return_text') ?? false;
   const truncation = readTruncation(members);
-  checkCount(texts, 'texts', call.served.limits.maxCandidates);
+  checkFilledList(texts, 'texts', call.served.limits.maxCandidates);
   const emptyIndex = query === '' ? texts.indexOf('') : -1;
   if (emptyIndex !== -1) throw emptyField(`texts[${emptyIndex}]`);
   const passages = { values: texts, field: 'texts' };

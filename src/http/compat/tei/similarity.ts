@@ -7,8 +7,8 @@ import type { RequestOf } from '../../../rpc/task-request.ts';
 import { cosine } from '../../../tensor/cosine.ts';
 import type { Answer } from '../../answer.ts';
 import type { CompatCall } from '../family.ts';
-import { withFieldNamed } from './errors.ts';
-import { checkCount, emptyField, firstModelOf, readFilledText, readPromptKind, readTruncation } from './inputs.ts';
+import { withFieldNamed } from '../field-name.ts';
+import { checkFilledList, emptyField, firstModelOf, readFilledText, readPromptKind, readTruncation } from './inputs.ts';
 
 const listField = 'inputs.sentences';
 const sourceField = 'inputs.source_sentence';
@@ -28,7 +28,7 @@ export async function answerSimilarity(call: CompatCall): Promise<Answer> {
   const kind = readPromptKind(parameters, firstModelOf(served, 'embed'), 'parameters.');
   if (sentences.length === 0) throw emptyField(listField);
   // The source is embedded with them.
-  checkCount([...sentences, source], listField, served.limits.batchLimit);
+  checkFilledList([...sentences, source], listField, served.limits.batchLimit);
   const vectors = await embedTexts(call, sentences, source, { kind, truncation });
   const last = vectors.at(-1) ?? new Float32Array();
   const writer = new JsonWriter();

@@ -7,7 +7,7 @@ import type { TokenDetail } from '../../../rpc/served-facts.ts';
 import type { Answer } from '../../answer.ts';
 import type { CompatCall } from '../family.ts';
 import { writeTextList, writeValue } from '../write-texts.ts';
-import { checkCount, firstModelOf, isIdList, readFilledText, readIds, readPromptKind } from './inputs.ts';
+import { checkFilledList, firstModelOf, isIdList, readFilledText, readIds, readPromptKind } from './inputs.ts';
 
 /**
  * `[[{id, text, special, start, stop}…]…]` of each text, its prompt before it; places are bytes of UTF-8.
@@ -42,7 +42,7 @@ function readTexts(members: Members, limit: number): readonly string[] {
   const value = members.get('inputs') ?? null;
   if (typeof value === 'string') return [readFilledText(value, 'inputs')];
   if (!Array.isArray(value)) throw invalidField('inputs', 'must be a string or a list of strings');
-  checkCount(value, 'inputs', limit);
+  checkFilledList(value, 'inputs', limit);
   return value.map((text: unknown, index) => readFilledText(text, `inputs[${index}]`));
 }
 
@@ -50,7 +50,7 @@ function readIdLists(members: Members, limit: number): readonly number[][] {
   const value = members.get('ids') ?? null;
   if (!Array.isArray(value)) throw invalidField('ids', 'must be a list of token ids, or a list of such lists');
   if (isIdList(value)) return [readIds(value, 'ids')];
-  checkCount(value, 'ids', limit);
+  checkFilledList(value, 'ids', limit);
   return value.map((list: unknown, index) => {
     if (!Array.isArray(list)) throw invalidField(`ids[${index}]`, 'must be a list of token ids');
     return readIds(list, `ids[${index}]`);
