@@ -23,6 +23,7 @@ import type { Readable, Writable } from 'node:stream';
 import { withResultCache } from './result-cache/cached-scheduler.ts';
 import { identitiesOf } from './result-cache/identity.ts';
 import { createRowStore } from './result-cache/row-store.ts';
+import type { SliceMs } from './schedule/batcher.ts';
 import { createScheduler, type Scheduler } from './schedule/scheduler.ts';
 import { endpointOf, openKeysOf, openTlsOf } from './server/access.ts';
 import { createDevices } from './server/devices.ts';
@@ -39,6 +40,8 @@ export interface ServiceParts {
   readonly server: ServerInfo;
   readonly clock?: Clock;
   readonly random?: () => number;
+  /** Absent: those of a server. */
+  readonly sliceMs?: SliceMs;
   /** null or absent: nobody records spans. */
   readonly tracer?: Tracer | null;
 }
@@ -72,6 +75,7 @@ export function createService(parts: ServiceParts): Service {
     clock,
     limits: settings,
     observer: createRunRecorder(metrics, log),
+    sliceMs: parts.sliceMs,
   });
   const rowStore = settings.resultCacheBytes === 0 ? null : createRowStore(settings.resultCacheBytes);
   const info = createInfoBuilder(server, engine.tasks, settings, () => devices.reports(), engine.refused);

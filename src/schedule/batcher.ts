@@ -8,11 +8,14 @@ import type { BatchBounds, BatchPick, CallQueue, Candidate, QueueView, Turn } fr
 /** Interactive batches that may overtake waiting bulk work before bulk has a turn. */
 export const maxInteractiveInARow = 4;
 
-/**
- * What a batch may take of an executor, unless one text alone takes longer: who is urgent waits for no more than that.
- * @unit ms
- */
-export const maxSliceMs: Readonly<Record<Lane, number>> = { interactive: 25, bulk: 45 };
+/** What a batch of a lane may take of an executor, unless one text alone takes longer. @unit ms */
+export type SliceMs = Readonly<Record<Lane, number>>;
+
+/** Of a server: who is urgent waits for no more than that. */
+export const maxSliceMs: SliceMs = { interactive: 25, bulk: 45 };
+
+/** Of a job that has the devices for itself: nobody waits, and each batch costs a message. */
+export const jobSliceMs: SliceMs = { ...maxSliceMs, bulk: 200 };
 
 /** The call whose turn it is among those whose model has room now, or null when none has. */
 export function pickTurn<Call extends CallQueue>(
@@ -36,6 +39,7 @@ export interface PickFacts {
   readonly shape: BatchShape;
   /** Executors that the work is spread over. */
   readonly activeExecutors: number;
+  readonly sliceMs: SliceMs;
   readonly nowMs: number;
 }
 
@@ -46,7 +50,7 @@ export interface PickFacts {
 export function pickBatch<Call extends CallQueue>(
   view: QueueView<Call>,
   { lane, lead }: Turn<Call>,
-  { shape, activeExecutors, nowMs }: PickFacts,
+  { shape, activeExecutors, sliceMs, nowMs }: PickFacts,
 ): BatchPick<Call> {
   const [first] = lead.waiting;
   if (first?.mustRunAlone === true) {
@@ -58,7 +62,7 @@ export function pickBatch<Call extends CallQueue>(
   const bounds: BatchBounds = {
     maxItems: Math.min(shape.limits.maxBatchItems, Math.ceil(waitingItems / Math.max(1, activeExecutors))),
     maxTokens: shape.limits.maxBatchTokens,
-    maxMs: maxSliceMs[lane],
+    maxMs: sliceMs[lane],
   };
   const picked = shape.isAlone
     ? takeInOrder(sharing.slice(0, sharingCount(sharing)), shape, bounds)

@@ -6,7 +6,7 @@ import { ServiceError } from '../errors.ts';
 import type { EndedRun } from '../telemetry/record.ts';
 import { allFinite } from '../tensor/finite.ts';
 import { Batch, requestIdsOf, rowOf, type Entry } from './batch.ts';
-import { maxSliceMs, pickBatch, pickTurn } from './batcher.ts';
+import { pickBatch, pickTurn, type SliceMs } from './batcher.ts';
 import type { ScheduledCall } from './call.ts';
 import { moveItem, type Item, type ItemGauges, type ItemState, type Lane } from './item.ts';
 import { WaitingQueue } from './queue.ts';
@@ -38,6 +38,7 @@ export interface LoopParts {
   readonly clock: Clock;
   readonly gauges: ItemGauges;
   readonly observer: RunObserver;
+  readonly sliceMs: SliceMs;
   /** Calls back once everything that has arrived by now was told. */
   readonly soon: (callback: () => void) => void;
 }
@@ -50,7 +51,7 @@ export interface Loop {
 }
 
 /** Starts the loop; it sleeps until there is work and an executor for it. */
-export function createLoop({ pool, clock, gauges, observer, soon }: LoopParts): Loop {
+export function createLoop({ pool, clock, gauges, observer, sliceMs, soon }: LoopParts): Loop {
   const queue = new WaitingQueue<ScheduledCall>();
   /** Batches that executors have. */
   const given = new Set<Batch>();
@@ -67,7 +68,7 @@ export function createLoop({ pool, clock, gauges, observer, soon }: LoopParts): 
   function mayQueue(modelId: string): boolean {
     const executors = pool.activeCount(modelId);
     if (gauges.queuedItems <= executors) return false;
-    return gauges.queuedMs > maxSliceMs.interactive * executors || pool.isAlone(modelId);
+    return gauges.queuedMs > sliceMs.interactive * executors || pool.isAlone(modelId);
   }
 
   const wishOf = (modelId: string, lane: Lane): TakeWish => ({
@@ -83,7 +84,7 @@ export function createLoop({ pool, clock, gauges, observer, soon }: LoopParts): 
       const executor = pool.take(modelId, { ...wishOf(modelId, turn.lane), isDue: turn.isDue });
       if (executor === null) return;
       const shape = executor.shapeOf(modelId, head);
-      const facts = { shape, activeExecutors: pool.activeCount(modelId), nowMs: clock.nowMs() };
+      const facts = { shape, activeExecutors: pool.activeCount(modelId), sliceMs, nowMs: clock.nowMs() };
       void runBatch(executor, takeBatch(pickBatch(queue, turn, facts), shape)).finally(pump);
     }
   }

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { batchMs, type BatchShape } from '../../../src/device/batch-shape.ts';
 import type { BatchLimits } from '../../../src/device/budget.ts';
-import { maxInteractiveInARow, maxSliceMs, pickBatch, pickTurn } from '../../../src/schedule/batcher.ts';
+import { jobSliceMs, maxInteractiveInARow, maxSliceMs, pickBatch, pickTurn, type SliceMs } from '../../../src/schedule/batcher.ts';
 import type { Item, Lane, RunKey } from '../../../src/schedule/item.ts';
 import { WaitingQueue, type WaitingCall } from '../../../src/schedule/queue.ts';
 import type { QueueView } from '../../../src/schedule/view.ts';
@@ -43,9 +43,14 @@ const anyModel = () => true;
 const laneOf = (view: QueueView) => pickTurn(view, anyModel)?.lane ?? null;
 
 /** The batch of whoever's turn it is, where every model can run. */
-function pick<Call extends WaitingCall>(view: QueueView<Call>, shape: BatchShape, activeExecutors: number, nowMs = 0) {
+function pick<Call extends WaitingCall>(
+  view: QueueView<Call>,
+  shape: BatchShape,
+  activeExecutors: number,
+  { nowMs = 0, sliceMs = maxSliceMs }: { nowMs?: number; sliceMs?: SliceMs } = {},
+) {
   const turn = pickTurn(view, anyModel);
-  return turn === null ? null : pickBatch(view, turn, { shape, activeExecutors, nowMs });
+  return turn === null ? null : pickBatch(view, turn, { shape, activeExecutors, sliceMs, nowMs });
 }
 
 /** Texts that run alone in no time, so that only the limits bound a batch. */
@@ -90,6 +95,8 @@ const anyShape = fc
 const executors = fc.integer({ min: 0, max: 8 });
 /** Before and after the item whose turn it is has been overtaken for too long. */
 const anyNow = fc.constantFrom(0, 1000);
+/** Of a server, and of a job. */
+const anySlices = fc.constantFrom(maxSliceMs, jobSliceMs);
 const isSameKey = (left: RunKey, right: RunKey) =>
   left.modelId === right.modelId && left.head === right.head && left.queryRows === right.queryRows;
 
@@ -146,13 +153,14 @@ describe('a picked batch', () => {
       active: number;
       picked: NonNullable<ReturnType<typeof pick<TestCall>>>;
       items: readonly Item[];
+      sliceMs: SliceMs;
     }) => void,
   ): void {
     fc.assert(
-      fc.property(anyView, anyShape, executors, anyNow, (view, shape, active, nowMs) => {
-        const picked = pick(view, shape, active, nowMs);
+      fc.property(anyView, anyShape, executors, anyNow, anySlices, (view, shape, active, nowMs, sliceMs) => {
+        const picked = pick(view, shape, active, { nowMs, sliceMs });
         if (picked === null) return;
-        rule({ view, shape, active, picked, items: picked.items.map(({ item }) => item) });
+        rule({ view, shape, active, picked, items: picked.items.map(({ item }) => item), sliceMs });
       }),
       { numRuns: 500 },
     );
@@ -171,7 +179,7 @@ describe('a picked batch', () => {
   it('takes the oldest item of the call whose turn it is, where texts run alone or it has waited too long', () => {
     fc.assert(
       fc.property(anyView, anyShape, executors, anyNow, (view, shape, active, nowMs) => {
-        const picked = pick(view, shape, active, nowMs);
+        const picked = pick(view, shape, active, { nowMs });
         if (picked === null || (!shape.isAlone && nowMs === 0)) return;
         expect(picked.items.map(({ item }) => item)).toContain(view.lanes[picked.lane][0]?.waiting[0]);
       }),
@@ -188,9 +196,9 @@ describe('a picked batch', () => {
   });
 
   it('never takes more than the slice of its lane, except where one of its texts alone takes as long', () => {
-    holds(({ items, shape, picked }) => {
+    holds(({ items, shape, picked, sliceMs }) => {
       const alone = Math.max(...items.map(({ tokens }) => batchMs(shape, [tokens])));
-      expect(picked.expectedMs).toBeLessThanOrEqual(Math.max(maxSliceMs[picked.lane], alone) + 1e-9);
+      expect(picked.expectedMs).toBeLessThanOrEqual(Math.max(sliceMs[picked.lane], alone) + 1e-9);
     });
   });
 
@@ -250,7 +258,7 @@ describe('a picked batch', () => {
     fc.assert(
       fc.property(anyView, anyShape, executors, anyNow, (view, shape, active, nowMs) => {
         const before = JSON.stringify(view);
-        pick(view, shape, active, nowMs);
+        pick(view, shape, active, { nowMs });
         expect(JSON.stringify(view)).toBe(before);
       }),
     );
@@ -266,7 +274,7 @@ function drain(
   const batches: { name: string; index: number; lane: Lane }[][] = [];
   for (;;) {
     beforeEach(batches.length);
-    const picked = pick(queue, shape, 1, batches.length * 30);
+    const picked = pick(queue, shape, 1, { nowMs: batches.length * 30 });
     if (picked === null) return batches;
     queue.take(picked);
     batches.push(picked.items.map(({ call, item }) => ({ name: call.name, index: item.index, lane: picked.lane })));
