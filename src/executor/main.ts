@@ -1,6 +1,7 @@
 /** Owns the executor process: one thing at a time, each run answered by exactly one message. */
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { failureCauseOf, messageOf } from './engine-failure.ts';
+import { createMemoryReader } from './own-memory.ts';
 import { watchParent } from './parent-watch.ts';
 import { placeModels } from './placement.ts';
 import { runLimitsOf } from './plan.ts';
@@ -18,6 +19,7 @@ import { warmUp } from './warm-up.ts';
 let models: LoadedModels = new Map();
 let runBatch: RunBatchNow = createRunner(models);
 const queue = createRunQueue();
+const residentBytes = createMemoryReader();
 /** The run that runs, or is the next one to: it is settled with the answer to the one before, or as soon as it comes. */
 let active: QueuedRun | null = null;
 
@@ -62,7 +64,7 @@ type WithoutNext<Message> = Message extends unknown ? Omit<Message, 'nextRunId'>
 
 async function run({ question: { runId, batch }, skipped }: QueuedRun): Promise<RunOutcome> {
   try {
-    return { type: 'result', runId, ...(await runBatch(batch, skipped)), residentBytes: process.memoryUsage.rss() };
+    return { type: 'result', runId, ...(await runBatch(batch, skipped)), residentBytes: residentBytes() };
   } catch (error) {
     return { type: 'runFailed', runId, reason: messageOf(error), kind: failureCauseOf(error) };
   }

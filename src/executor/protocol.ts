@@ -215,7 +215,7 @@ export type ExecutorMessage =
       readonly computeMs: number;
       /** Tokens that went through the graph, padding and copies included. */
       readonly paddedTokens: number;
-      /** Memory of the executor's process after the run. @unit bytes */
+      /** Memory of the executor's process, read a moment ago. @unit bytes */
       readonly residentBytes: number;
       readonly nextRunId: number | null;
     }
