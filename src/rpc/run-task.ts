@@ -78,7 +78,8 @@ const recipes: Recipes = {
   async embed(request, tasks, environment) {
     const served = modelOf(request, tasks);
     const context = contextOf(request, environment, laneOf(request));
-    const { vectors, dimension, ...rest } = await embed(served, textsOf(request), request.dimensions, context);
+    const texts = { ...textsOf(request), maxTokens: request.maxTokens ?? null };
+    const { vectors, dimension, ...rest } = await embed(served, texts, request.dimensions, context);
     return { method: 'embed', vectors, dimension, ...servedBy(served, rest, environment) };
   },
   async 'embed/sparse'(request, tasks, environment) {
@@ -106,7 +107,8 @@ const recipes: Recipes = {
     const { values, field } = request.passages;
     // A person waits for an order: without a word, reranking goes first.
     const context = contextOf(request, environment, 'interactive');
-    const input = { query: request.query, passages: passagesOf(values), field };
+    const { query, maxPassageTokens = null } = request;
+    const input = { query, passages: passagesOf(values), field, maxPassageTokens };
     const { scores, raw: rawScores, order, queryRows, ...rest } = await rerank(reranker, input, context);
     const ranked = { method: 'rerank', scores, rawScores, order, queryRows } as const;
     return { ...ranked, ...servedBy(reranker.served, rest, environment) };

@@ -32,7 +32,12 @@ interface RowsRequest extends VectorRequest {
 
 /** A call of a task. */
 export type TaskRequest =
-  | (VectorRequest & { readonly method: 'embed'; readonly dimensions: number | null })
+  | (VectorRequest & {
+      readonly method: 'embed';
+      readonly dimensions: number | null;
+      /** Most tokens of an input, special ones included; absent: the model's limit. */
+      readonly maxTokens?: number | null;
+    })
   | (VectorRequest & { readonly method: 'embed/sparse' })
   | (RowsRequest & { readonly method: 'embed/multi' })
   /** The rows of the embedding model's encoder, one per token, special ones included, neither projected nor normalised. */
@@ -43,6 +48,8 @@ export type TaskRequest =
       readonly passages: InputList;
       readonly model: string | null;
       readonly rerankMethod: string | null;
+      /** Most tokens of a passage itself; absent: what the model has room for. */
+      readonly maxPassageTokens?: number | null;
       readonly truncation: Truncation;
       readonly lane: Lane | null;
     };

@@ -4,8 +4,9 @@ import { loadIdOf, type YesNoRules } from '../model/manifest.ts';
 import type { Job, JobOutcome } from '../schedule/call.ts';
 import type { Admission } from '../schedule/scheduler.ts';
 import { orderByValue, sigmoid } from '../tensor/score.ts';
+import { markerTokens } from '../tokenize/form.ts';
 import { withPrompt } from '../tokenize/prompts.ts';
-import type { TokenizedText } from '../tokenize/tokenizer.ts';
+import type { PassageCut, TokenizedText } from '../tokenize/tokenizer.ts';
 import {
   emptyUsage,
   keptSideOf,
@@ -17,7 +18,7 @@ import {
 import { estimateFormTokens, estimateTokens } from './given-inputs.ts';
 import { runJob } from './run-job.ts';
 import { countTokens, outcomeTimes, refuseTruncated, tokenCountsOf, toRunItem, type TokenCounts } from './run-texts.ts';
-import { rowChoiceOf, textFormOf, tokenizeForm } from './text-form.ts';
+import { boundedForm, rowChoiceOf, textFormOf, tokenizeForm } from './text-form.ts';
 
 /** Scores in passage order, and the passages best first. */
 export interface Reranked {
@@ -39,7 +40,15 @@ export interface RerankInput {
   readonly passages: readonly string[];
   /** Name of the params member that held the passages, for errors. */
   readonly field: string;
+  /** Most tokens of a passage itself, its prompt included; absent: what the model has room for. */
+  readonly maxPassageTokens?: number | null;
 }
+
+/** How a passage is cut. */
+const cutOf = ({ maxPassageTokens = null }: RerankInput, { truncation }: TaskContext): PassageCut => ({
+  keptSide: keptSideOf(truncation),
+  maxTokens: maxPassageTokens,
+});
 
 const passageField = (input: RerankInput) => (index: number) => `${input.field}[${index}]`;
 
@@ -90,7 +99,7 @@ async function runPairs(
   context: TaskContext,
   admission: Admission,
 ): Promise<RawScores> {
-  if (context.truncation === 'refuse') refuseTruncated(pairs, passageField(input), served.manifest.maxTokens);
+  if (context.truncation === 'refuse') refuseTruncated(pairs, passageField(input));
   const outcome = await runPassages(served, input, pairs, null, context, admission);
   return {
     raw: outcome.rows.map(firstValue),
@@ -108,7 +117,7 @@ const crossEncoderRecipe: Recipe = {
     const query = withPrompt(input.query, 'query', prompts);
     const passages = input.passages.map((passage) => withPrompt(passage, 'document', prompts));
     const pairs = await context.stages.tokenize(served.manifest.modelId, () =>
-      served.tokenizer.tokenizePairs(query, passages, context.signal, undefined, keptSideOf(context.truncation)),
+      served.tokenizer.tokenizePairs(query, passages, context.signal, undefined, cutOf(input, context)),
     );
     return runPairs(served, input, pairs, context, admission);
   },
@@ -124,13 +133,7 @@ const generativeRecipe: Recipe = {
   async run(served, input, context, admission) {
     const { query, passages } = input;
     const pairs = await context.stages.tokenize(served.manifest.modelId, () =>
-      served.tokenizer.tokenizePairs(
-        query,
-        passages,
-        context.signal,
-        templateOf(served),
-        keptSideOf(context.truncation),
-      ),
+      served.tokenizer.tokenizePairs(query, passages, context.signal, templateOf(served), cutOf(input, context)),
     );
     return runPairs(served, input, pairs, context, admission);
   },
@@ -152,21 +155,24 @@ const colbertRecipe: Recipe = {
   },
   async run(served, input, context, admission) {
     const { manifest, tokenizer } = served;
-    const { maxTokens, prompts, rowDimension } = manifest;
+    const { prompts, rowDimension } = manifest;
     const queryForm = textFormOf(served, 'rows', 'query');
     const promptedQuery = withPrompt(input.query, 'query', prompts);
     const [query] = await context.stages.tokenize(manifest.modelId, () =>
       tokenizeForm(tokenizer, [promptedQuery], context.signal, queryForm),
     );
     if (query === undefined) throw new Error('a tokenizer gives one result per text');
-    refuseTruncated([query], () => 'query', queryForm.maxTokens ?? maxTokens);
-    const passageForm = textFormOf(served, 'maxSim', 'document', keptSideOf(context.truncation));
+    refuseTruncated([query], () => 'query');
+    const wholeForm = textFormOf(served, 'maxSim', 'document', keptSideOf(context.truncation));
+    const otherTokens = tokenizer.specialTokens + markerTokens(wholeForm);
+    const { maxPassageTokens = null } = input;
+    const most = maxPassageTokens === null ? null : maxPassageTokens + otherTokens;
+    const passageForm = boundedForm(wholeForm, most, served);
     const prompted = input.passages.map((passage) => withPrompt(passage, 'document', prompts));
     const passages = await context.stages.tokenize(manifest.modelId, () =>
       tokenizer.tokenize(prompted, context.signal, passageForm),
     );
-    if (context.truncation === 'refuse')
-      refuseTruncated(passages, passageField(input), passageForm.maxTokens ?? maxTokens);
+    if (context.truncation === 'refuse') refuseTruncated(passages, passageField(input));
     const queryJob: Job = {
       key: { modelId: loadIdOf(manifest), head: 'rows', queryRows: null },
       lane: context.lane,

@@ -8,7 +8,7 @@ import type { TextOrIds, TokenizedText } from '../tokenize/tokenizer.ts';
 import { emptyUsage, keptSideOf, type ServedModel, type TaskContext, type TaskUsage } from './context.ts';
 import { checkGivenIds, estimateFormTokens, withPrompts } from './given-inputs.ts';
 import { runJob } from './run-job.ts';
-import { rowChoiceOf, textFormOf, tokenizeForm } from './text-form.ts';
+import { boundedForm, rowChoiceOf, textFormOf, tokenizeForm } from './text-form.ts';
 
 /** What a caller sends to be turned into vectors. */
 export interface TextsToRun {
@@ -17,6 +17,8 @@ export interface TextsToRun {
   readonly kind: 'query' | 'document' | null;
   /** Name of the params member that held the texts, for errors. */
   readonly field: string;
+  /** Most tokens of each, special ones included; absent: the model's limit. */
+  readonly maxTokens?: number | null;
   /** Judges the work by its token counts before anything runs; throws to refuse it. */
   readonly checkTokens?: (tokens: number) => void;
 }
@@ -46,11 +48,15 @@ export async function runTexts(
   const kind = input.kind ?? 'unspecified';
   if (texts.length === 0) return { rows: [], tokenCounts: [], usage: emptyUsage };
   const { manifest, tokenizer } = served;
-  const { maxTokens, prompts } = manifest;
+  const { prompts } = manifest;
   const modelId = loadIdOf(manifest);
   const fieldOf = (index: number) => `${field}[${index}]`;
   checkGivenIds(served, texts, fieldOf);
-  const form = textFormOf(served, head, kind, keptSideOf(context.truncation));
+  const form = boundedForm(
+    textFormOf(served, head, kind, keptSideOf(context.truncation)),
+    input.maxTokens ?? null,
+    served,
+  );
   const tokens = texts.reduce((sum, text) => sum + estimateFormTokens(text, form, served), 0);
   const admission = context.scheduler.admit(modelId, { items: texts.length, tokens }, context.remainingMs());
   try {
@@ -58,7 +64,7 @@ export async function runTexts(
     const tokenized = await context.stages.tokenize(manifest.modelId, () =>
       tokenizeForm(tokenizer, prompted, context.signal, form),
     );
-    if (context.truncation === 'refuse') refuseTruncated(tokenized, fieldOf, form.maxTokens ?? maxTokens);
+    if (context.truncation === 'refuse') refuseTruncated(tokenized, fieldOf);
     const counted = countTokens(tokenized);
     input.checkTokens?.(counted.inputTokens);
     const choice = rowChoiceOf(served, head, kind);
@@ -117,18 +123,16 @@ export function outcomeTimes(
  * Refuses the first text that had to be cut.
  * @throws invalidParams with `tokens` and `limit`
  */
-export function refuseTruncated(
-  tokenized: readonly TokenizedText[],
-  fieldOf: (index: number) => string,
-  maxTokens: number,
-): void {
+export function refuseTruncated(tokenized: readonly TokenizedText[], fieldOf: (index: number) => string): void {
   const index = tokenized.findIndex((text) => text.isTruncated);
   const text = tokenized[index];
   if (text === undefined) return;
   const atLeast = text.isTotalMinimum ? 'at least ' : '';
-  throw invalidField(fieldOf(index), `has ${atLeast}${text.totalTokens} tokens, the limit is ${maxTokens}`, {
+  // What is cut is as long as the limit that cut it: the model's, or one that the caller gave.
+  const limit = text.ids.length;
+  throw invalidField(fieldOf(index), `has ${atLeast}${text.totalTokens} tokens, the limit is ${limit}`, {
     tokens: text.totalTokens,
     tokensIsMinimum: text.isTotalMinimum ? true : undefined,
-    limit: maxTokens,
+    limit,
   });
 }

@@ -62,7 +62,7 @@ async function lookUp(served: ServedModel, input: TextsToRun, context: TaskConte
   const prompted = withPrompts(texts, 'query', manifest.prompts);
   const form = lookUpFormOf(manifest, keptSideOf(context.truncation));
   const tokenized = await tokenizer.tokenize(prompted, context.signal, form);
-  if (context.truncation === 'refuse') refuseTruncated(tokenized, fieldOf, form.maxTokens);
+  if (context.truncation === 'refuse') refuseTruncated(tokenized, fieldOf);
   const sparse = tokenized.map(({ ids }, index) => {
     context.onProgress?.(index + 1, texts.length);
     return heaviestTerms(lookUpTerms(ids, queryTermWeights), maxTermsOf(manifest));

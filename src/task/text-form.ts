@@ -1,8 +1,8 @@
 /** Owns how texts of a kind become ids for one head of a model, and which of their rows count. */
-import { ConfigurationError } from '../errors.ts';
+import { ConfigurationError, invalidField } from '../errors.ts';
 import type { Head } from '../executor/protocol.ts';
 import type { ModelManifest } from '../model/manifest.ts';
-import { plainForm, shapeIds } from '../tokenize/form.ts';
+import { markerTokens, plainForm, shapeIds } from '../tokenize/form.ts';
 import type { TextForm } from '../tokenize/form.ts';
 import type { RowChoice } from '../tokenize/kept-rows.ts';
 import type { PromptKind } from '../tokenize/prompts.ts';
@@ -84,6 +84,25 @@ export function textFormOf(
   if (head === 'rows' || head === 'maxSim') return { ...rowForm(source, kind === 'query'), ...given };
   const countedPrompt = (head === 'dense' || head === 'hidden') && !includesPrompt ? prompts[kind] : '';
   return { ...plainForm, ...given, maxTokens, countedPrompt, filling: null };
+}
+
+/**
+ * The form with the caller's limit, where that is below the model's.
+ * @throws invalidParams, field `maxTokens`, where the limit leaves no room for a token of a text
+ */
+export function boundedForm(form: FilledForm, maxTokens: number | null, { tokenizer }: FormSource): FilledForm {
+  if (maxTokens === null) return form;
+  const otherTokens = (form.hasSpecialTokens ? tokenizer.specialTokens : 0) + markerTokens(form);
+  if (maxTokens <= otherTokens) {
+    const message = `must be at least ${otherTokens + 1}, ${otherTokens} special tokens included, not ${maxTokens}`;
+    throw invalidField('maxTokens', message, { limit: otherTokens + 1, received: maxTokens });
+  }
+  const { filling } = form;
+  return {
+    ...form,
+    maxTokens: leastOf(maxTokens, form.maxTokens),
+    filling: filling === null ? null : { ...filling, tokens: Math.min(filling.tokens, maxTokens) },
+  };
 }
 
 /**

@@ -44,6 +44,12 @@ async function withEnds(
   });
 }
 
+/** Most tokens of the whole, and of a passage in it; null: as many as there is room for. */
+export interface FilledLimits {
+  readonly maxTokens: number;
+  readonly maxPassageTokens: number | null;
+}
+
 /**
  * The query with each passage in the template, cut at the end of the passage, or at its start where the context keeps
  * ends. The query is tokenised with each passage again: tokens may reach over the places' borders.
@@ -53,7 +59,7 @@ async function withEnds(
 export async function tokenizeFilled(
   givenContext: EncodeContext,
   template: FilledTemplate,
-  maxTokens: number,
+  { maxTokens, maxPassageTokens }: FilledLimits,
   query: string,
   passages: readonly string[],
 ): Promise<TokenizedText[]> {
@@ -67,6 +73,8 @@ export async function tokenizeFilled(
   const room = Math.max(0, maxTokens - fixedTokens);
   const [withQuery, withoutQuery] = await encodeBounded(context, [before(query), before('')], room);
   if (withQuery === undefined || withoutQuery === undefined) throw new Error('a library gives ids for each text');
+  // What stands behind the passage is cut with its end, as it is at the model's limit.
+  const bodyRoom = Math.min(room, withQuery.totalTokens + (maxPassageTokens ?? room));
   const ownTokens = withoutQuery.totalTokens;
   checkQueryRoom({ ...withQuery, totalTokens: withQuery.totalTokens - ownTokens }, room - ownTokens - 1);
   const assemble = ({ ids, totalTokens, isTotalMinimum }: CountedIds): TokenizedText => ({
@@ -82,9 +90,9 @@ export async function tokenizeFilled(
     const bodies = passages
       .slice(start, start + maxSliceTexts)
       .map((document) => fill(template.body, { instruction, query, document }));
-    const counted = await encodeBounded(context, bodies, room);
+    const counted = await encodeBounded(context, bodies, bodyRoom);
     const cut =
-      givenContext.keptSide === 'end' ? await withEnds(context, bodies, counted, withQuery.ids, room) : counted;
+      givenContext.keptSide === 'end' ? await withEnds(context, bodies, counted, withQuery.ids, bodyRoom) : counted;
     results.push(...cut.map(assemble));
   }
   return results;

@@ -9,7 +9,7 @@ import type { TokenLibrary } from './library.ts';
 import type { TokenizerSettings } from './settings.ts';
 import { assemblePair, assembleSingle, pairSpecialTokens, singleSpecialTokens, withoutTypeIds } from './template.ts';
 import type { SingleTemplate, Templates } from './template.ts';
-import type { TextTokenizer, TokenizedText } from './tokenizer.ts';
+import type { PassageCut, TextTokenizer, TokenizedText } from './tokenizer.ts';
 import { maxPassageTokens, maxQueryTokens, maxTextTokens } from './truncate.ts';
 import type { CountedIds } from './truncate.ts';
 import type { Turns } from './turns.ts';
@@ -47,6 +47,9 @@ function leftOfPrompt(promptTokens: number, text: TokenizedText, { keptSide }: T
   if (keptSide !== 'end' || !text.isTruncated) return Math.min(promptTokens, text.ids.length);
   return text.isTotalMinimum ? 0 : Math.max(0, promptTokens - (text.totalTokens - text.ids.length));
 }
+
+/** Cut where the model's limit asks for it, at the end that the model cuts. */
+const wholePassage: PassageCut = { keptSide: null, maxTokens: null };
 
 const bareTemplate: SingleTemplate = {
   prefix: { ids: [], typeIds: [] },
@@ -97,14 +100,16 @@ export function createTextTokenizer(parts: TokenizerParts): TextTokenizer {
         return { ...text, promptTokens: leftOfPrompt(tokens, text, form) };
       });
     },
-    async tokenizePairs(query, passages, signal, template, passageSide = null) {
-      const context = { library, turns, signal, keptSide: passageSide ?? keptSide };
+    async tokenizePairs(query, passages, signal, template, cut = wholePassage) {
+      const context = { library, turns, signal, keptSide: cut.keptSide ?? keptSide };
       // What is filled in is cut at its end unless the caller says otherwise, whatever the model does with plain texts.
+      const limits = { maxTokens, maxPassageTokens: cut.maxTokens };
       if (template !== undefined)
-        return tokenizeFilled({ ...context, keptSide: passageSide ?? 'start' }, template, maxTokens, query, passages);
+        return tokenizeFilled({ ...context, keptSide: cut.keptSide ?? 'start' }, template, limits, query, passages);
       const [first] = await encodeBounded(context, [query], Math.max(0, maxQueryTokens(maxTokens, pair)));
       if (first === undefined) return [];
-      const counted = await encodeBounded(context, passages, maxPassageTokens(maxTokens, pair, first));
+      const room = maxPassageTokens(maxTokens, pair, first);
+      const counted = await encodeBounded(context, passages, Math.min(room, cut.maxTokens ?? room));
       const otherTokens = pairSpecialTokens(pair) + first.totalTokens;
       return counted.map((passage) => tokenizedText(assemblePair(pair, first.ids, passage.ids), passage, otherTokens));
     },

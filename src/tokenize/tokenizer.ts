@@ -34,6 +34,14 @@ export interface TokenizedText {
   readonly attendedTokens?: number;
 }
 
+/** How a passage that is too long is cut. */
+export interface PassageCut {
+  /** The end that is kept; null: the one that the model keeps. */
+  readonly keptSide: KeptSide | null;
+  /** Most tokens of the passage itself, at least 1; null: what its query leaves of the model's limit. */
+  readonly maxTokens: number | null;
+}
+
 /** What is written around a query and a passage. */
 export interface FilledTemplate {
   /** Text before `body`, never cut. */
@@ -62,8 +70,7 @@ export interface TextTokenizer {
    */
   tokenize(texts: readonly TextOrIds[], signal?: AbortSignal, form?: TextForm): Promise<TokenizedText[]>;
   /**
-   * The query joined with each passage by the given template, else by the model's for pairs; only the passage is cut,
-   * and `keptSide` of it kept (without one: the end that the model keeps).
+   * The query joined with each passage by the given template, else by the model's for pairs; only the passage is cut.
    * @throws invalidParams, field `query`, where the query leaves no room for a passage token
    */
   tokenizePairs(
@@ -71,7 +78,7 @@ export interface TextTokenizer {
     passages: readonly string[],
     signal?: AbortSignal,
     template?: FilledTemplate,
-    keptSide?: KeptSide | null,
+    cut?: PassageCut,
   ): Promise<TokenizedText[]>;
   /** Ids of tokens whose text is exactly one of `texts`; those that the vocabulary lacks are left out. */
   idsOf(texts: readonly string[]): Set<number>;

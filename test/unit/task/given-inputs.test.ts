@@ -132,6 +132,61 @@ describe('what becomes of passages that are too long', () => {
   });
 });
 
+describe('a limit of the caller below that of the model', () => {
+  const limited = (maxTokens: number) => ({ ...inputs([seven, [one, two, three, four]]), maxTokens });
+
+  it.each(recipes)('%s: is held with special tokens and prompt, and whole texts stay whole', async (_, recipe) => {
+    const scheduler = createFakeScheduler();
+    const served = serve({ prompts: { query: '', document: '', unspecified: 'map ' } });
+    const { usage } = await recipe(served, limited(6), contextOf(scheduler));
+    expect(ranOf(scheduler)).toEqual([
+      [classToken, 4949, one, two, three, separator],
+      [classToken, 4949, one, two, three, separator],
+    ]);
+    expect(usage).toMatchObject({ inputTokens: 12, truncated: [0, 1] });
+  });
+
+  it.each(recipes)('%s: keeps the last ids of the whole text where its end is kept', async (_, recipe) => {
+    const scheduler = createFakeScheduler();
+    await recipe(serve(), limited(5), contextOf(scheduler, { truncation: 'keepEnd' }));
+    expect(ranOf(scheduler)).toEqual([
+      [classToken, five, six, seventh, separator],
+      [classToken, two, three, four, separator],
+    ]);
+  });
+
+  it.each(recipes)('%s: above the model’s it changes nothing', async (_, recipe) => {
+    const [with_, without] = [createFakeScheduler(), createFakeScheduler()];
+    await recipe(serve(), limited(maxTokens + 1), contextOf(with_));
+    await recipe(serve(), inputs([seven, [one, two, three, four]]), contextOf(without));
+    expect(ranOf(with_)).toEqual(ranOf(without));
+  });
+
+  it.each(recipes)('%s: is told where a text may not be cut, and where no token has room', async (_, recipe) => {
+    const strict = contextOf(createFakeScheduler(), { truncation: 'refuse' });
+    const long = await rejectionOf(recipe(serve(), limited(7), strict));
+    expect(long).toMatchObject({ data: { field: 'input[0]', tokens: 9, limit: 7 } });
+    const scheduler = createFakeScheduler();
+    const none = await rejectionOf(recipe(serve(), limited(2), contextOf(scheduler)));
+    expect(none).toMatchObject({ errorName: 'invalidParams', data: { field: 'maxTokens', limit: 3, received: 2 } });
+    expect(scheduler.loads).toEqual([]);
+  });
+
+  it.each([
+    ['cross-encoder', null, 2, [classToken, 1037, separator, one, two, separator]],
+    ['cross-encoder', 'keepEnd', 3, [classToken, 1037, separator, five, six, seventh, separator]],
+    ['cross-encoder', null, 100, [classToken, 1037, separator, one, two, three, four, separator]],
+    ['colbert', null, 1, [classToken, one, separator]],
+    ['colbert', 'keepEnd', 2, [classToken, six, seventh, separator]],
+  ] as const)('rerank by %s, %s: %i tokens of a passage itself', async (method, truncation, most, expected) => {
+    const scheduler = createFakeScheduler();
+    const input = { query: 'a', passages: [seven], field: 'documents', maxPassageTokens: most };
+    const { usage } = await rerank({ method, served: serve() }, input, contextOf(scheduler, { truncation }));
+    expect(ranOf(scheduler).at(-1)).toEqual(expected);
+    expect(usage.truncated).toEqual([0]);
+  });
+});
+
 describe('rows of the query by which a colbert score becomes a mean', () => {
   it('are those that ran, and 1 where the score is a mean already; other methods have none', async () => {
     const rowsOf = async (method: 'colbert' | 'cross-encoder', isMaxSimAveraged: boolean) => {

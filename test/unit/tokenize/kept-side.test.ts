@@ -52,7 +52,10 @@ describe('the end of a long text that a call chooses to keep', () => {
   it.each(sides)('%s: passages of pairs keep it beside the whole query', async (side) => {
     const passage = 'alpha beta gamma delta epsilon zeta eta theta iota kappa lambda';
     const [query, ids] = [await allIds('which letter'), await allIds(passage)];
-    const [pair, short] = await tokenizer.tokenizePairs('which letter', [passage, 'alpha'], undefined, undefined, side);
+    const [pair, short] = await tokenizer.tokenizePairs('which letter', [passage, 'alpha'], undefined, undefined, {
+      keptSide: side,
+      maxTokens: null,
+    });
     const room = limit - 3 - query.length;
     expect(ids.length).toBeGreaterThan(room);
     expect([...(pair?.ids ?? [])]).toEqual([classToken, ...query, separator, ...endOf(ids, side, room), separator]);
@@ -65,7 +68,10 @@ describe('the end of a long text that a call chooses to keep', () => {
     const idsOf = async (text: string) => Array.from((await roberta.encodeBatch([text]))[0] ?? []);
     const filled = await loadQuietly(folder, 20);
     const passage = `${'x'.repeat(90)}${'y'.repeat(9)}`;
-    const [cut, whole] = await filled.tokenizePairs('q', [passage, 'x'], undefined, template, 'end');
+    const [cut, whole] = await filled.tokenizePairs('q', [passage, 'x'], undefined, template, {
+      keptSide: 'end',
+      maxTokens: null,
+    });
     expect([...(cut?.ids ?? [])]).toEqual([
       ...(await idsOf(`<ask|q|${'x'.repeat(3)}${'y'.repeat(9)}`)),
       ...(await idsOf('>')),
@@ -73,6 +79,21 @@ describe('the end of a long text that a call chooses to keep', () => {
     expect(cut).toMatchObject({ isTruncated: true, totalTokens: 2 + 6 + 99 });
     expect([...(whole?.ids ?? [])]).toEqual([...(await idsOf('<ask|q|x')), ...(await idsOf('>'))]);
     expect(whole?.isTruncated).toBe(false);
+  });
+
+  it('of a filled template: a limit of the passage alone cuts that alone, at either end', async () => {
+    const folder = await writeModelFolder(byteLevelRoberta());
+    const roberta = await openReferenceLibrary(folder);
+    const idsOf = async (text: string) => Array.from((await roberta.encodeBatch([text]))[0] ?? []);
+    const filled = await loadQuietly(folder, 64);
+    for (const [keptSide, kept] of [
+      ['start', 'xx'],
+      ['end', 'yy'],
+    ] as const) {
+      const [cut] = await filled.tokenizePairs('q', ['xxxyyy'], undefined, template, { keptSide, maxTokens: 2 });
+      expect([...(cut?.ids ?? [])]).toEqual([...(await idsOf(`<ask|q|${kept}`)), ...(await idsOf('>'))]);
+      expect(cut?.isTruncated).toBe(true);
+    }
   });
 });
 

@@ -5,7 +5,6 @@ import { JsonWriter } from '../../../rpc/json-writer.ts';
 import { readOptionalObject } from '../../../rpc/params.ts';
 import type { ResultOf } from '../../../rpc/task-request.ts';
 import type { Answer } from '../../answer.ts';
-import { cutTexts } from '../cut-texts.ts';
 import type { CompatCall } from '../family.ts';
 import { withFieldNamed } from '../field-name.ts';
 import { requestedModel } from '../requested-model.ts';
@@ -26,17 +25,15 @@ const formOf: Readonly<Record<EmbeddingType, VectorForm>> = {
  * @throws ServiceError
  */
 export async function answerEmbed(call: CompatCall, version: CohereVersion): Promise<Answer> {
-  const { body, served, signal } = call;
+  const { body, served } = call;
   const members = readOptionalObject(body, 'body');
   const request = readEmbedRequest(members, version);
   const model = requestedModel(members, served, 'embed');
   const { field, kind, truncation, dimensions, maxTokens } = request;
-  const cut = { method: 'embed', model, limitField: 'max_tokens', maxTokens, truncation, field } as const;
-  const values = await cutTexts(request.texts, cut, served, signal);
-  const inputs = { values, field };
-  const task = { method: 'embed', inputs, kind, model, truncation, lane: null, dimensions } as const;
+  const inputs = { values: request.texts, field };
+  const task = { method: 'embed', inputs, kind, model, truncation, lane: null, dimensions, maxTokens } as const;
   const result = await call.run(task).catch((error: unknown) => {
-    throw withFieldNamed(error, 'dimensions', 'output_dimension');
+    throw withFieldNamed(withFieldNamed(error, 'dimensions', 'output_dimension'), 'maxTokens', 'max_tokens');
   });
   return { status: 200, body: await encodeAnswer(request, result, version) };
 }

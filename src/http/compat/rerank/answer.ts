@@ -5,7 +5,6 @@ import { JsonWriter } from '../../../rpc/json-writer.ts';
 import { readOptionalObject } from '../../../rpc/params.ts';
 import type { ResultOf } from '../../../rpc/task-request.ts';
 import type { Answer } from '../../answer.ts';
-import { cutTexts } from '../cut-texts.ts';
 import type { CompatCall } from '../family.ts';
 import { requestedModel } from '../requested-model.ts';
 import { writeValue } from '../write-texts.ts';
@@ -27,16 +26,14 @@ const documentsPerSearch = 100;
  * @throws ServiceError
  */
 export async function answerRerank(call: CompatCall, route: RerankRoute): Promise<Answer> {
-  const { body, served, signal } = call;
+  const { body, served } = call;
   const members = readOptionalObject(body, 'body');
   const request = readRerankRequest(members, served.limits.maxCandidates);
   const model = requestedModel(members, served, 'rerank');
-  const { query, truncation, maxTokens, maxTokensField: limitField } = request;
-  const field = 'documents';
-  const cut = { method: 'rerank', model, limitField, maxTokens, truncation, field } as const;
-  const passages = { values: await cutTexts(request.texts, cut, served, signal), field };
-  const task = { method: 'rerank', query, passages, model, rerankMethod: null, truncation, lane: null } as const;
-  const result = await call.run(task);
+  const { query, truncation, maxTokens: maxPassageTokens } = request;
+  const passages = { values: request.texts, field: 'documents' };
+  const task = { method: 'rerank', query, passages, model, rerankMethod: null, maxPassageTokens } as const;
+  const result = await call.run({ ...task, truncation, lane: null });
   return { status: 200, body: await encodeAnswer(request, result, route) };
 }
 

@@ -25,8 +25,6 @@ export interface RerankRequest {
   readonly returnsDocuments: boolean | null;
   readonly truncation: Truncation;
   readonly maxTokens: number | null;
-  /** Member that held `maxTokens`, for errors. */
-  readonly maxTokensField: string;
 }
 
 /**
@@ -50,7 +48,6 @@ export function readRerankRequest(members: Members, maxDocuments: number): Reran
     returnsDocuments: readOptionalBoolean(members, 'return_documents'),
     truncation: readOptionalBoolean(members, 'truncation') === false ? 'refuse' : null,
     maxTokens: perDocument ?? readOptionalCount(members, 'max_doc_length'),
-    maxTokensField: perDocument === null ? 'max_doc_length' : 'max_tokens_per_doc',
   };
 }
 

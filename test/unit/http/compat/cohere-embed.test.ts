@@ -88,19 +88,15 @@ describe('embed of Cohere', () => {
     });
   });
 
-  it('max_tokens below the limit of the model cuts at the end of a token, special tokens counted', async () => {
-    const long = ['äö b c d', 'a'];
-    const valuesOf = async (body: object) => {
-      const { request, json } = await second({ texts: long, ...body });
-      expect(json).toMatchObject({ texts: long });
-      return request?.method === 'embed' ? request.inputs.values : null;
-    };
-    expect(await valuesOf({ max_tokens: 4 })).toEqual(['äö b', 'a']);
-    expect(await valuesOf({ max_tokens: 4, truncate: 'START' })).toEqual(['c d', 'a']);
-    expect(await valuesOf({ max_tokens: 1 })).toEqual(['äö', 'a']);
-    expect(await valuesOf({ max_tokens: 6 })).toEqual(long);
-    const refused = second({ texts: long, max_tokens: 4, truncate: 'NONE' });
-    await expect(refused).rejects.toMatchObject({ message: 'texts[0]: has 6 tokens, max_tokens is 4' });
+  it('max_tokens is the limit of the task itself, and its own name where it is refused', async () => {
+    expect((await second({ texts, max_tokens: 4 })).request).toMatchObject({ maxTokens: 4, inputs: { values: texts } });
+    expect((await second({ texts })).request).toMatchObject({ maxTokens: null });
+    const failure = invalidField('maxTokens', 'must be at least 3', { limit: 3, received: 2 });
+    const refused = callRoute(cohereFamily, '/v2/embed', { texts, input_type: 'clustering' }, { failure });
+    await expect(refused).rejects.toMatchObject({
+      message: 'max_tokens: must be at least 3',
+      data: { field: 'max_tokens', limit: 3, received: 2 },
+    });
   });
 
   it('a model that embeds is chosen by its name, and any other name means the first', async () => {

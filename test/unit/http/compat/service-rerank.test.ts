@@ -125,11 +125,11 @@ describe('the path that Cohere and Jina share', () => {
     expect((await jina({ ...base, truncation: true })).request).toMatchObject({ truncation: null });
   });
 
-  it('a limit on the tokens of a document, by either name, cuts its end', async () => {
+  it('a limit on the tokens of a document, by either name, is that of the task itself', async () => {
     const documents = ['a b c d', 'e'];
     for (const name of ['max_tokens_per_doc', 'max_doc_length']) {
       const { request, json } = await jina({ query: 'q', documents, [name]: 4 });
-      expect(request).toMatchObject({ passages: { values: ['a b', 'e'] } });
+      expect(request).toMatchObject({ passages: { values: documents }, maxPassageTokens: 4 });
       expect(json).toMatchObject({ results: [{}, { document: { text: 'a b c d' } }] });
     }
   });
