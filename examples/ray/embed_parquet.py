@@ -1,8 +1,8 @@
 """Embeds a column of a Parquet data set on a Ray cluster, through trivec servers or one embedded engine per worker.
 
-    python embed_parquet.py corpus/ vectors/ --server http://10.0.0.1:8000 --server http://10.0.0.2:8000 --workers 8
-    python embed_parquet.py corpus/ vectors/ --engine "node /srv/trivec/dist/main.js serve --stdio --device cpu" --workers 2
-    python embed_parquet.py corpus/ vectors/ --engine "node /srv/trivec/dist/main.js serve --stdio --device cuda" --gpus 1 --workers 8
+    python embed_parquet.py parquet/ vectors/ --server http://10.0.0.1:8000 --server http://10.0.0.2:8000 --workers 8
+    python embed_parquet.py parquet/ vectors/ --engine "node /srv/trivec/dist/main.js serve --stdio --device cpu" --workers 2
+    python embed_parquet.py parquet/ vectors/ --engine "node /srv/trivec/dist/main.js serve --stdio --device cuda" --gpus 1 --workers 8
 
 A block is one row group of an input file; its output is one file of the same name and number. A file appears when all
 of it is there, so that a run which was interrupted, however, is resumed by starting it again: blocks whose file exists
@@ -135,6 +135,9 @@ def parse_arguments():
 def main():
     arguments = parse_arguments()
     source, target = os.path.abspath(arguments.source), os.path.abspath(arguments.target)
+    blocks = list(blocks_of(source))
+    if not blocks:
+        raise SystemExit(f"{source} has no row group of a Parquet file: a wrong folder, or no *.parquet in it")
     os.makedirs(target, exist_ok=True)
     options = {
         "servers": arguments.server,
@@ -147,7 +150,6 @@ def main():
         "batch": arguments.batch,
         "in_flight": arguments.in_flight,
     }
-    blocks = list(blocks_of(source))
     pending = [block for block in blocks if not os.path.exists(os.path.join(target, block["output"]))]
     start_ray(arguments.workers)
     try:

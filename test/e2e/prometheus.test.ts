@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { observabilityFolder, readDashboard, readOwnAlerts } from '../support/observability.ts';
+import { observabilityFolder, readDashboard, readOwnAlerts, readScalingQueries } from '../support/observability.ts';
 import { requirement } from '../support/require.ts';
 import { startServed, type Served } from '../support/served.ts';
 
@@ -44,6 +44,41 @@ describe.skipIf(prometheus.skip)(prometheus.title('promtool'), () => {
       rmSync(folder, { recursive: true, force: true });
     }
   });
+});
+
+/** A case for promtool: a gauge of 3 that is read at an interval, and a query at every second of two minutes. */
+function scalingCase(expression: string, intervalS: number) {
+  const wanted = expression.startsWith('sum(') ? '{}' : '{pod="a"}';
+  const seconds = Array.from({ length: 120 }, (_, index) => 1200 + index);
+  return {
+    interval: `${intervalS}s`,
+    input_series: [{ series: 'trivec_queue_seconds{pod="a"}', values: '3x100' }],
+    promql_expr_test: seconds.map((second) => ({
+      expr: expression,
+      eval_time: `${second}s`,
+      exp_samples: [{ labels: wanted, value: 3 }],
+    })),
+  };
+}
+
+describe.skipIf(prometheus.skip)(prometheus.title('the queries of the autoscalers'), () => {
+  it.each(readScalingQueries())(
+    'that of $place finds the gauge at every moment, read every 15, 30 or 60 s',
+    ({ expression }) => {
+      const folder = mkdtempSync(join(tmpdir(), 'trivec-scaling-'));
+      try {
+        const tests = [15, 30, 60].map((intervalS) => scalingCase(expression, intervalS));
+        writeFileSync(join(folder, 'test.yml'), JSON.stringify({ evaluation_interval: '15s', tests }));
+        const { status, stdout, stderr } = spawnSync('promtool', ['test', 'rules', 'test.yml'], {
+          cwd: folder,
+          encoding: 'utf8',
+        });
+        expect(status, (stdout + stderr).slice(0, 2000)).toBe(0);
+      } finally {
+        rmSync(folder, { recursive: true, force: true });
+      }
+    },
+  );
 });
 
 describe.skipIf(prometheus.skip)(prometheus.title('Prometheus, with the rules of this repository'), () => {

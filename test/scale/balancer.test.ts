@@ -1,5 +1,8 @@
 import { EventEmitter, once } from 'node:events';
+import { readFileSync } from 'node:fs';
 import { afterEach, describe, expect, it } from 'vitest';
+import { settingsSchema } from '../../src/config/settings.ts';
+import { keepAliveTimeoutMs } from '../../src/http/listen.ts';
 import { isNginxThere, startBalancer, type Balancer } from '../support/nginx.ts';
 import { requirement } from '../support/require.ts';
 import { callWithRetries } from '../support/retrying-client.ts';
@@ -48,6 +51,26 @@ async function startInFront(servers: readonly Served[]): Promise<Balancer> {
   ends.push(() => balancer.end());
   return balancer;
 }
+
+describe('the example for nginx', () => {
+  const example = readFileSync(new URL('../../examples/nginx/nginx.conf', import.meta.url), 'utf8');
+  const settings = settingsSchema.parse({});
+  /** The number of a directive. */
+  const valueOf = (directive: string, unit: string) =>
+    Number(new RegExp(`^ *${directive} (\\d+)${unit};$`, 'mu').exec(example)?.[1]);
+
+  it('closes an idle connection before a server does, and says when that is', () => {
+    expect(valueOf('keepalive_timeout', 's') * 1000).toBeLessThan(keepAliveTimeoutMs);
+    expect(example).toContain(`less than the ${keepAliveTimeoutMs / 1000} s after which a server closes`);
+  });
+
+  it('takes the bodies that a server takes, and waits longer than a call may take', () => {
+    expect(valueOf('client_max_body_size', 'm') * 2 ** 20).toBe(settings.bodyLimitBytes);
+    expect(valueOf('proxy_read_timeout', 's') * 1000).toBeGreaterThan(settings.deadlineMs);
+    expect(example).toContain(`--deadline-ms (${settings.deadlineMs / 1000} s)`);
+    expect(valueOf('proxy_next_upstream_timeout', 's') * 1000).toBeLessThan(settings.deadlineMs);
+  });
+});
 
 describe.skipIf(nginx.skip)(nginx.title('three servers behind nginx'), () => {
   it(

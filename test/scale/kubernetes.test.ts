@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, describe, expect, it } from 'vitest';
+import { createProgram } from '../../src/cli/program.ts';
 import { loadSettings } from '../../src/config/load.ts';
 import { isKustomizeThere, quantityOf, renderManifests, type Manifest } from '../support/kustomize.ts';
 import { metricNames } from '../support/metric-names.ts';
@@ -57,23 +58,37 @@ const requiredFields: Record<string, { apiVersion: string; fields: readonly stri
     fields: ['spec.scaleTargetRef.kind', 'spec.maxReplicas', 'spec.metrics'],
   },
   ScaledObject: { apiVersion: 'keda.sh/v1alpha1', fields: ['spec.scaleTargetRef.name', 'spec.triggers'] },
+  PersistentVolumeClaim: { apiVersion: 'v1', fields: ['spec.accessModes', 'spec.resources.requests.storage'] },
+  Pod: { apiVersion: 'v1', fields: ['spec.containers'] },
+  Job: { apiVersion: 'batch/v1', fields: ['spec.template.spec.containers', 'spec.template.spec.restartPolicy'] },
+};
+/** Holds an object against what its kind requires. */
+function expectValid(object: Manifest): void {
+  const required = requiredFields[object.kind];
+  expect(object.apiVersion, object.kind).toBe(required?.apiVersion);
+  expect(object.metadata.name).toMatch(/^[a-z\d]([-a-z\d.]*[a-z\d])?$/u);
+  for (const field of required?.fields ?? []) expect(at(object, field), `${object.kind} ${field}`).toBeDefined();
+}
+/** What a container may never do. */
+const withoutRoot = {
+  allowPrivilegeEscalation: false,
+  readOnlyRootFilesystem: true,
+  capabilities: { drop: ['ALL'] },
 };
 const at = (object: Manifest, path: string): unknown =>
   path.split('.').reduce((value: Manifest, key) => value?.[key], object);
 
 describe.skipIf(kustomize.skip)(kustomize.title('the manifests for Kubernetes'), () => {
-  it('have an overlay per device, and on each of them one per autoscaler', () => {
-    expect(overlays).toEqual(['cpu', 'cpu-hpa', 'cpu-keda', 'gpu', 'gpu-hpa', 'gpu-keda']);
+  it('have an overlay per device, and on each of them one per autoscaler and one for models of a volume', () => {
+    const devices = ['cpu', 'gpu'];
+    const components = readdirSync(join(tree, 'components')).toSorted();
+    expect(components).toEqual(['hpa', 'keda', 'models']);
+    expect(overlays).toEqual(devices.flatMap((device) => [device, ...components.map((name) => `${device}-${name}`)]));
   });
 
   describe.each(overlays)('overlay %s', (overlay) => {
     it('renders objects of known kinds with the fields that their kind requires, each name once', () => {
-      for (const object of objectsOf(overlay)) {
-        const required = requiredFields[object.kind];
-        expect(object.apiVersion, object.kind).toBe(required?.apiVersion);
-        expect(object.metadata.name).toMatch(/^[a-z\d]([-a-z\d.]*[a-z\d])?$/u);
-        for (const field of required?.fields ?? []) expect(at(object, field), `${object.kind} ${field}`).toBeDefined();
-      }
+      for (const object of objectsOf(overlay)) expectValid(object);
       const names = objectsOf(overlay).map(({ kind, metadata }: Manifest) => `${kind}/${metadata.name}`);
       expect(new Set(names).size).toBe(names.length);
     });
@@ -82,7 +97,8 @@ describe.skipIf(kustomize.skip)(kustomize.title('the manifests for Kubernetes'),
       const { settings, warnings } = settingsOf(overlay);
       expect(warnings).toEqual([]);
       expect(settings.device).toEqual([overlay.startsWith('gpu') ? 'cuda' : 'cpu']);
-      expect(Object.keys(configurationOf(overlay)).filter((name) => !name.startsWith('TRIVEC_'))).toEqual([]);
+      const others = Object.keys(configurationOf(overlay)).filter((name) => !name.startsWith('TRIVEC_'));
+      expect(others).toEqual(overlay.endsWith('-models') ? ['HF_HOME'] : []);
       const { envFrom, env = [] } = containerOf(overlay);
       expect(env).toEqual([]);
       expect(envFrom).toEqual([
@@ -132,22 +148,21 @@ describe.skipIf(kustomize.skip)(kustomize.title('the manifests for Kubernetes'),
       expect(spec.securityContext.runAsGroup).toBe(Number(gid));
       expect(Number(uid)).toBeGreaterThan(0);
       expect(spec.automountServiceAccountToken).toBe(false);
-      expect(containerOf(overlay).securityContext).toEqual({
-        allowPrivilegeEscalation: false,
-        readOnlyRootFilesystem: true,
-        capabilities: { drop: ['ALL'] },
-      });
+      expect(containerOf(overlay).securityContext).toEqual(withoutRoot);
     });
 
     it('writes to volumes of its own only, among them the cache of the settings', () => {
       const { volumes } = podOf(overlay).spec;
       const mounts = containerOf(overlay).volumeMounts;
-      expect(mounts.map(({ mountPath }: Manifest) => mountPath)).toEqual([
+      const writable = mounts.filter(({ readOnly = false }: Manifest) => !readOnly);
+      expect(writable.map(({ mountPath }: Manifest) => mountPath)).toEqual([
         settingsOf(overlay).settings.cacheDir,
         '/tmp',
       ]);
       expect(mounts.map(({ name }: Manifest) => name)).toEqual(volumes.map(({ name }: Manifest) => name));
-      for (const { emptyDir } of volumes) expect(quantityOf(emptyDir.sizeLimit)).toBeGreaterThan(0);
+      const own = volumes.filter(({ emptyDir }: Manifest) => emptyDir !== undefined);
+      expect(own.map(({ name }: Manifest) => name)).toEqual(writable.map(({ name }: Manifest) => name));
+      for (const { emptyDir } of own) expect(quantityOf(emptyDir.sizeLimit)).toBeGreaterThan(0);
     });
 
     it('runs the image of this version', () => {
@@ -231,6 +246,74 @@ describe.skipIf(kustomize.skip)(kustomize.title('the manifests for Kubernetes'),
     expect(() => renderManifests(join(folder, 'overlays/both'))).toThrow(/replicas/u);
     rmSync(join(folder, 'overlays/both'), { recursive: true });
     expect(renderManifests(join(folder, 'overlays/cpu-keda')).length).toBeGreaterThan(0);
+  });
+
+  describe('with models of a volume', () => {
+    const volume = () => renderManifests(join(tree, 'model-volume'));
+    const ofVolume = (kind: string): Manifest => volume().find((object: Manifest) => object.kind === kind);
+    const jobContainer = () => ofVolume('Job').spec.template.spec.containers[0];
+    const claimsOf = ({ spec }: Manifest) =>
+      spec.volumes.flatMap(({ persistentVolumeClaim }: Manifest) => persistentVolumeClaim ?? []);
+
+    it('are a claim and a Job that the API server takes, without root and with the image of this version', () => {
+      expect(volume().map(({ kind }: Manifest) => kind)).toEqual(['PersistentVolumeClaim', 'Job']);
+      for (const object of volume()) expectValid(object);
+      expect(jobContainer().image).toBe(`trivec:${version}-cpu`);
+      expect(jobContainer().securityContext).toEqual(withoutRoot);
+      expect(ofVolume('Job').spec.template.spec.securityContext).toEqual(podOf('cpu-models').spec.securityContext);
+    });
+
+    it.each(['cpu-models', 'gpu-models'])('%s reads, and only reads, where the Job has written', (overlay) => {
+      const claimName = ofVolume('PersistentVolumeClaim').metadata.name;
+      expect(claimsOf(ofVolume('Job').spec.template)).toEqual([{ claimName }]);
+      expect(claimsOf(podOf(overlay))).toEqual([{ claimName, readOnly: true }]);
+      const mountOf = ({ volumeMounts }: Manifest) => volumeMounts.find(({ name }: Manifest) => name === 'models');
+      expect(mountOf(containerOf(overlay))).toEqual({ ...mountOf(jobContainer()), readOnly: true });
+      const { HF_HOME: home } = configurationOf(overlay);
+      expect(jobContainer().env).toEqual([{ name: 'HF_HOME', value: home }]);
+      expect(home?.startsWith(`${mountOf(jobContainer()).mountPath}/`)).toBe(true);
+    });
+
+    it.each(['cpu-models', 'gpu-models'])(
+      '%s serves the model that the Job gets, without asking the hub',
+      (overlay) => {
+        const { args } = jobContainer();
+        expect(args.slice(0, 2)).toEqual(['models', 'pull']);
+        const { settings } = settingsOf(overlay);
+        expect(settings.embedModel).toEqual([args[2]]);
+        expect([settings.sparseModel, settings.multiModel, settings.rerankModel]).toEqual([[], [], []]);
+        expect(settings.offline).toBe(true);
+      },
+    );
+
+    it('a folder of one’s own is copied into the same volume, by a pod without root', () => {
+      const folder = mkdtempSync(join(tmpdir(), 'kubernetes-'));
+      scratch.push(folder);
+      cpSync(join(tree, 'model-volume/copy-pod.yaml'), join(folder, 'copy-pod.yaml'));
+      writeFileSync(join(folder, 'kustomization.yaml'), 'resources: [copy-pod.yaml]\n');
+      const [pod] = renderManifests(folder);
+      expectValid(pod);
+      const { template } = ofVolume('Job').spec;
+      expect(claimsOf(pod)).toEqual(claimsOf(template));
+      expect(pod.spec.containers[0].volumeMounts).toEqual([template.spec.containers[0].volumeMounts[0]]);
+      expect(pod.spec.securityContext).toEqual(template.spec.securityContext);
+      expect(pod.spec.containers[0].securityContext).toEqual(withoutRoot);
+      expect(pod.metadata.labels).not.toMatchObject(only('cpu-models', 'Service').spec.selector);
+    });
+
+    it('the Service of the servers sends nothing to the Job', () => {
+      const { selector } = only('cpu-models', 'Service').spec;
+      expect(ofVolume('Job').spec.template.metadata.labels).not.toMatchObject(selector);
+    });
+
+    it('the Job’s command is one that the program has', () => {
+      const { args } = jobContainer();
+      const pull = createProgram('0')
+        .commands.find((command) => command.name() === args[0])
+        ?.commands.find((command) => command.name() === args[1]);
+      const { operands, unknown } = pull?.parseOptions(args.slice(2)) ?? { operands: [], unknown: [args[1]] };
+      expect([operands.length, unknown]).toEqual([1, []]);
+    });
   });
 
   it('a suffix on all names reaches the target of the ScaledObject', () => {

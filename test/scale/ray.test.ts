@@ -1,11 +1,12 @@
 import { createServer, type Server } from 'node:http';
-import { existsSync, readdirSync, statSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { isRayThere, openRayPlace, type InputRow, type RayPlace } from '../support/ray.ts';
+import { blocksOf, examplesOf } from '../support/pages.ts';
 import { requirement } from '../support/require.ts';
 import { startServed, type Served } from '../support/served.ts';
 
@@ -107,6 +108,27 @@ describe.skipIf(ray.skip)(ray.title('embedding a Parquet data set with Ray'), ()
       await expectEveryRowOnce(await serve(), input);
     },
   );
+});
+
+describe.skipIf(ray.skip)(ray.title('the page on a corpus'), () => {
+  it('shows commands that embed the corpus of this repository as they stand', { timeout: 240_000 }, async () => {
+    const block = blocksOf(readFileSync(join(root, 'docs/scaling.md'), 'utf8')).find(({ text }) =>
+      text.includes('ray/'),
+    );
+    const [install, ...commands] = examplesOf(block ?? { text: '' }).map(({ command }) => command);
+    expect(install).toContain('pip install -r examples/ray/requirements.txt');
+    const { baseUrl } = await serve();
+    const printed = await place.runPage(
+      commands.map((command) => command.replaceAll(/http:\/\/10\.[\d.:]+/gu, baseUrl)),
+    );
+    expect(printed).toContain('1400 rows in 7 blocks\n');
+  });
+
+  it('a folder without Parquet is refused, and nothing is begun', { timeout: 60_000 }, async () => {
+    const run = place.startOn(join(root, 'corpus'), ['--server', 'http://127.0.0.1:9']);
+    await expect(run.printed).rejects.toThrow(/exit code 1:[\s\S]*no row group of a Parquet file/u);
+    expect(existsSync(place.target)).toBe(false);
+  });
 });
 
 describe.skipIf(ray.skip)(ray.title('the client of the Ray example'), () => {

@@ -1,4 +1,4 @@
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
 import { flagOf } from '../../src/config/names.ts';
@@ -43,6 +43,31 @@ describe('the page on more than one machine', () => {
     const flags = [...page.matchAll(/`(--key-[a-z-]+)`/gu)].map(([, flag]) => flag);
     expect([...settingsMeta.keys()].map(flagOf)).toEqual(expect.arrayContaining(flags));
   });
+
+  it('names images of this version, made from targets that the Dockerfile has', () => {
+    const { version } = JSON.parse(readFileSync(`${root}package.json`, 'utf8')) as { version: string };
+    const targets = ['cpu', 'cuda'];
+    const tags = [...page.matchAll(/registry\.example\/trivec:(\S+?)\)?(?=\s)/gu)].map(([, tag]) => tag ?? '');
+    expect(tags.length).toBeGreaterThan(2);
+    expect(tags.filter((tag) => !targets.some((target) => tag === `${version}-${target}`))).toEqual([]);
+    const stages = [...readFileSync(`${root}Dockerfile`, 'utf8').matchAll(/^FROM \S+ AS (\S+)$/gmu)].map(
+      ([, name]) => name,
+    );
+    const built = [...page.matchAll(/docker build --target (\w+) -t \S+-(\w+) /gu)];
+    expect(built.length).toBeGreaterThan(0);
+    for (const [, target, suffix] of built) expect([stages.includes(target), suffix]).toEqual([true, target]);
+  });
+
+  it.each(readdirSync(`${root}docs`).filter((name) => name.endsWith('.md')))(
+    'no query of %s looks back less than two minutes: at a scrape interval of 60 s it would find nothing',
+    (name) => {
+      const text = readFileSync(`${root}docs/${name}`, 'utf8');
+      const windows = [...text.matchAll(/trivec_\w+(?:\{[^}]*\})?\[(\d+)([smh])\]/gu)];
+      const seconds = { s: 1, m: 60, h: 3600 } as const;
+      const short = windows.filter(([, count, unit]) => Number(count) * seconds[unit as keyof typeof seconds] < 120);
+      expect(short.map(([query]) => query)).toEqual([]);
+    },
+  );
 
   it.each([500_000, 50_000])('computes what %i tokens/s per GPU give by its own formula', (tokensPerSecond) => {
     const documents = gpus.map((count) => (count * tokensPerSecond * load) / documentTokens);

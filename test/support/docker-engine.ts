@@ -8,6 +8,8 @@ import { join } from 'node:path';
 export interface CreatedContainer {
   readonly Image: string;
   readonly User?: string;
+  readonly Entrypoint?: readonly string[];
+  readonly Cmd?: readonly string[];
   readonly Env?: readonly string[];
   readonly Healthcheck?: { readonly Test: readonly string[] };
   readonly StopTimeout?: number;

@@ -45,6 +45,19 @@ export function readDashboard(): { panels: readonly Panel[]; expressions: readon
   return { panels, expressions };
 }
 
+const kubernetesComponents = fileURLToPath(new URL('../../deploy/kubernetes/components', import.meta.url));
+
+/** The queries by which the autoscalers of Kubernetes decide, the adapter's own selection taken out. */
+export const readScalingQueries = (): PlacedExpression[] =>
+  [
+    ['keda/scaled-object.yaml', /^\s*query: (.+)$/mu] as const,
+    ['hpa/horizontal-pod-autoscaler.yaml', /^#\s+metricsQuery: '(.+)'$/mu] as const,
+  ].map(([place, pattern]) => {
+    const found = pattern.exec(readFileSync(`${kubernetesComponents}/${place}`, 'utf8'))?.[1];
+    if (found === undefined) throw new Error(`${place} has no query`);
+    return { place, expression: found.replace('{<<.LabelMatchers>>}', '') };
+  });
+
 /** The alerts of this repository. */
 export const readOwnAlerts = (): PlacedExpression[] =>
   readAlerts(readFileSync(`${observabilityFolder}/alerts.yml`, 'utf8'));

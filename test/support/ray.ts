@@ -1,6 +1,6 @@
 /** Owns running the Ray example in a Python environment that has what it needs, and ending all that it started. */
 import { spawn, spawnSync, type ChildProcess } from 'node:child_process';
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -40,6 +40,10 @@ export interface RayPlace {
   /** Row groups by file name. */
   writeInput(files: Readonly<Record<string, readonly (readonly InputRow[])[]>>): void;
   start(flags: readonly string[]): RayRun;
+  /** What a program that is not given the place's input prints. */
+  startOn(source: string, flags: readonly string[]): RayRun;
+  /** What the commands of a page print, run in the place, their Python this one. */
+  runPage(commands: readonly string[]): Promise<string>;
   /** Rows by the name of their output file. */
   readOutput(): Readonly<Record<string, readonly OutputRow[]>>;
   /** Processes that a run has started and that are still there. */
@@ -65,12 +69,13 @@ export function openRayPlace(environment: Readonly<Record<string, string>>): Ray
     if (status !== 0) throw new Error(stderr);
     return stdout;
   };
-  return {
+  const place: RayPlace = {
     target,
     writeInput: (files) => void run([parquet, 'write', source], JSON.stringify(files)),
     readOutput: () => JSON.parse(run([parquet, 'read', target])) as Record<string, OutputRow[]>,
-    start(flags) {
-      const child = spawn(python, [program, source, target, ...flags], { env, stdio: ['ignore', 'pipe', 'pipe'] });
+    start: (flags) => place.startOn(source, flags),
+    startOn(from, flags) {
+      const child = spawn(python, [program, from, target, ...flags], { env, stdio: ['ignore', 'pipe', 'pipe'] });
       const { printed, closed } = outputOf(child);
       // One that was killed is not asked what it printed.
       printed.catch(() => undefined);
@@ -82,6 +87,12 @@ export function openRayPlace(environment: Readonly<Record<string, string>>): Ray
           await closed;
         },
       };
+    },
+    runPage(commands) {
+      for (const name of ['corpus', 'examples']) symlinkSync(join(root, name), join(folder, name));
+      const script = commands.map((command) => command.replace(/^ray\/bin\/python/u, python)).join('\n');
+      const stdio = ['ignore', 'pipe', 'pipe'] as const;
+      return outputOf(spawn('bash', ['-e', '-c', script], { cwd: folder, env, stdio: [...stdio] })).printed;
     },
     processes: () => processesWith(folder),
     runClient: (script) =>
@@ -96,6 +107,7 @@ export function openRayPlace(environment: Readonly<Record<string, string>>): Ray
       rmSync(folder, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 });
     },
   };
+  return place;
 }
 
 function outputOf(child: ChildProcess): { printed: Promise<string>; closed: Promise<unknown> } {

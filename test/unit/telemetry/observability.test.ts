@@ -24,7 +24,18 @@ function knownSeries(): Map<string, readonly string[]> {
   return known;
 }
 
-const functions = new Set(['absent', 'avg', 'count', 'histogram_quantile', 'increase', 'max', 'min', 'rate', 'sum']);
+const functions = new Set([
+  'absent',
+  'avg',
+  'count',
+  'histogram_quantile',
+  'increase',
+  'last_over_time',
+  'max',
+  'min',
+  'rate',
+  'sum',
+]);
 
 /** What is wrong with the names of an expression. */
 function problemsOf(expression: string): string[] {
