@@ -26,15 +26,17 @@ export interface ServedChild {
 export async function startServer(options: {
   /** The compiled program. */
   readonly entry: string;
+  /** The compiled entry that runs it and ends it with this process. */
+  readonly launcher: string;
   readonly flags: readonly string[];
   readonly variables: Readonly<Record<string, string | undefined>>;
   readonly signal: AbortSignal;
 }): Promise<ServedChild> {
-  const { entry, flags, variables, signal } = options;
+  const { entry, launcher, flags, variables, signal } = options;
   // What the server says below `warn` is not the benchmark's; flags of the caller come last, and the last one counts.
   const own = ['--host', '127.0.0.1', '--port', '0', '--stdio', 'false', '--log-level', 'warn'];
-  const child = spawn(process.execPath, [entry, 'serve', ...own, ...flags], {
-    stdio: ['ignore', 'ignore', 'pipe'],
+  const child = spawn(process.execPath, [launcher, entry, 'serve', ...own, ...flags], {
+    stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
     env: { ...variables },
   });
   const killWithParent = () => child.kill('SIGKILL');

@@ -39,6 +39,8 @@ export interface Side {
 export interface SideContext {
   /** The compiled program. */
   readonly entry: string;
+  /** The compiled entry that runs it and ends it with this process. */
+  readonly launcher: string;
   readonly variables: Readonly<Record<string, string | undefined>>;
   readonly signal: AbortSignal;
 }

@@ -59,18 +59,21 @@ function wordsOf(command: Command): { words: string[]; serveFlags: string[] } {
   return { words, serveFlags: cut === -1 ? [] : words.slice(cut + 1) };
 }
 
-/** A signal that aborts at Ctrl-C or SIGTERM; the second one ends the process, and with it what it started. */
+/** What asks a benchmark to end; the last one comes when its terminal closes. */
+const endingSignals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
+
+/** A signal that aborts at the first of them; the second one ends the process, and with it what it started. */
 function interruption(): { readonly signal: AbortSignal; end(): void } {
   const controller = new AbortController();
   const interrupt = () => {
     if (controller.signal.aborted) process.exit(1);
     controller.abort();
   };
-  for (const name of ['SIGINT', 'SIGTERM'] as const) process.on(name, interrupt);
+  for (const name of endingSignals) process.on(name, interrupt);
   return {
     signal: controller.signal,
     end() {
-      for (const name of ['SIGINT', 'SIGTERM'] as const) process.off(name, interrupt);
+      for (const name of endingSignals) process.off(name, interrupt);
     },
   };
 }
@@ -91,6 +94,7 @@ async function bench(flags: Flags, command: Command, version: string): Promise<v
   try {
     const result = await runBench(plan, {
       entry: processEntries.main,
+      launcher: processEntries.benchServer,
       variables: environment,
       signal: interrupted.signal,
       clock: systemClock,

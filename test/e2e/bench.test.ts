@@ -1,12 +1,13 @@
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { processTree } from '../../src/bench/processes.ts';
+import { isAlive, until } from '../support/executors.ts';
 import { startServed, type Served } from '../support/served.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
@@ -56,16 +57,36 @@ describe('trivec bench', () => {
     expect(ratios.map(({ name }: { name: string }) => name)).toContain('documents, p50: A / B');
   });
 
-  it('ends the server that it started when it is interrupted', { timeout: 60_000 }, async () => {
+  /** A benchmark that has started its server, and the processes of both. */
+  const startLong = async () => {
     const words = [`${root}dist/main.js`, 'bench', '--warm-up', '0', '--duration-s', '60'];
     const child = spawn(process.execPath, words, { ...options, stdio: ['ignore', 'ignore', 'pipe'] });
     const closed = once(child, 'close');
     await once(child.stderr, 'data');
-    const [, server = 0] = processTree(child.pid ?? 0);
-    expect(server).toBeGreaterThan(0);
-    child.kill('SIGINT');
-    expect(await closed).toEqual([1, null]);
-    expect(existsSync(`/proc/${server}`)).toBe(false);
+    const started = processTree(child.pid ?? 0);
+    // The benchmark, its server and an executor at least.
+    expect(started.length).toBeGreaterThan(2);
+    return { child, closed, started };
+  };
+
+  it.each(['SIGINT', 'SIGTERM', 'SIGHUP'] as const)(
+    'ends the server that it started at %s',
+    { timeout: 60_000 },
+    async (signal) => {
+      const { child, closed, started } = await startLong();
+      child.kill(signal);
+      expect(await closed).toEqual([1, null]);
+      expect(started.slice(0, 2).filter(isAlive)).toEqual([]);
+      await until('its executors are gone', () => !started.some(isAlive), 10_000);
+    },
+  );
+
+  it('leaves no process behind when it is killed', { timeout: 60_000 }, async () => {
+    const { child, closed, started } = await startLong();
+    child.kill('SIGKILL');
+    // Its stderr is its own: the server has another one.
+    expect(await closed).toEqual([null, 'SIGKILL']);
+    await until('server and executors are gone', () => !started.some(isAlive), 20_000);
   });
 
   it('refuses bad flags with exit code 2 and names them all', async () => {
