@@ -12,7 +12,14 @@ import { consoleAnswer, type ConsoleFiles } from './console.ts';
 import type { Readiness } from './health.ts';
 import { emptyReadyAnswer, liveAnswer, readyAnswer } from './health.ts';
 import type { Identify } from './key-ring.ts';
-import { corsHeaders, hostOf, isHostAllowed, isHostWellFormed, isOriginAllowed } from './origin.ts';
+import {
+  corsHeaders,
+  hostOf,
+  isHostAllowed,
+  isHostWellFormed,
+  isOriginAllowed,
+  openPreflightHeaders,
+} from './origin.ts';
 import { openapiPath } from './openapi/document.ts';
 import { basePath, pathMethodOf, rawPathOf } from './path.ts';
 import type { RcpRouteOptions } from './rcp-route.ts';
@@ -50,7 +57,15 @@ export interface HttpAppOptions extends Pick<
 export type HttpApp = Hono<{ Bindings: HttpBindings }>;
 
 const metricsContentType = 'text/plain; version=0.0.4; charset=utf-8';
-const onlyGet: Answer = { status: 405, headers: { Allow: 'GET, HEAD' } };
+const allowRead = { Allow: 'GET, HEAD, OPTIONS' };
+const onlyGet: Answer = { status: 405, headers: allowRead };
+
+/** What OPTIONS is told at a path that is only read: a page that sends a key asks first. */
+function readOptionsAnswer({ headers }: IncomingMessage): Answer {
+  const requested = headers['access-control-request-headers'];
+  const preflight = openPreflightHeaders(requested, ['GET', 'HEAD']);
+  return { status: 204, headers: headers.origin === undefined ? allowRead : preflight };
+}
 
 /** An application that writes every answer itself, byte for byte, and leaves to Hono what it is for: the routing. */
 export function createHttpApp(options: HttpAppOptions): HttpApp {
@@ -80,17 +95,21 @@ export function createHttpApp(options: HttpAppOptions): HttpApp {
     return RESPONSE_ALREADY_SENT;
   });
 
-  const route = (path: string, answer: (env: HttpBindings) => Answer | Promise<Answer>) => {
-    app.all(path, async ({ env }) => {
-      const isRead = env.incoming.method === 'GET' || env.incoming.method === 'HEAD';
-      if (isRead) writeAnswer(env.outgoing, await answer(env));
-      else await refuse(env, onlyGet, options.limits, clock);
-      return RESPONSE_ALREADY_SENT;
-    });
-  };
   const isWelcome = (incoming: IncomingMessage): boolean => {
     const host = hostOf(incoming);
     return isHostAllowed(host, policy) && isOriginAllowed(incoming.headers.origin, policy, host);
+  };
+  const route = (path: string, answer: (env: HttpBindings) => Answer | Promise<Answer>) => {
+    app.all(path, async ({ env }) => {
+      const { incoming, outgoing } = env;
+      const { method = '' } = incoming;
+      // What is open to every caller is open to a question about it.
+      const mayAsk = path.startsWith('/health') || isWelcome(incoming);
+      if (method === 'GET' || method === 'HEAD') writeAnswer(outgoing, await answer(env));
+      else if (method === 'OPTIONS') writeAnswer(outgoing, mayAsk ? readOptionsAnswer(incoming) : { status: 403 });
+      else await refuse(env, onlyGet, options.limits, clock);
+      return RESPONSE_ALREADY_SENT;
+    });
   };
   route('/health/live', liveAnswer);
   route('/health', () => emptyReadyAnswer(options.readiness(), options.isDraining()));

@@ -1,6 +1,7 @@
 /** Owns reading a request body: counted while it streams, discarded past the limit, bounded in time. */
 import type { IncomingMessage } from 'node:http';
 import type { Clock } from '../clock.ts';
+import { isHeld, onUploadCut, startUpload } from './upload.ts';
 
 /** How a body is read. */
 export interface BodyLimits {
@@ -8,17 +9,26 @@ export interface BodyLimits {
   readonly maxBytes: number;
   /** How many of its first bytes are kept; the rest is only counted. @unit bytes */
   readonly keptBytes: number;
+  /** False where the answer is known whatever the body: a sender that waits for leave to send it gets none. */
+  readonly isWanted: boolean;
   /** Time from the head of the request to the last byte of its body. @unit ms */
   readonly timeoutMs: number;
   /** Claims memory for what is kept; false where there is none. */
   readonly claim: (bytes: number) => boolean;
 }
 
-/** What became of a body; in the first three cases it has been read to its end, unless it passed the drain bound. */
+/**
+ * What became of a body; in the first three cases it has been read to its end, unless it passed the drain bound or its
+ * sender waited for leave.
+ */
 export type BodyOutcome =
   | { readonly kind: 'complete'; readonly bytes: Buffer }
   | { readonly kind: 'tooLarge' }
   | { readonly kind: 'crowded' }
+  /** The server leaves; what had come by then. */
+  | { readonly kind: 'cut'; readonly bytes: Buffer }
+  /** Its sender waited for leave and got none. */
+  | { readonly kind: 'unsent' }
   | { readonly kind: 'timedOut' }
   | { readonly kind: 'gone' };
 
@@ -33,6 +43,13 @@ export function readBody(incoming: IncomingMessage, limits: BodyLimits, clock: C
   return new Promise((resolve) => {
     let totalBytes = 0;
     let isTooLarge = Number(incoming.headers['content-length'] ?? 0) > limits.maxBytes;
+    if (isHeld(incoming)) {
+      if (isTooLarge || !limits.isWanted) {
+        resolve({ kind: isTooLarge ? 'tooLarge' : 'unsent' });
+        return;
+      }
+      startUpload(incoming);
+    }
     let kept = Buffer.alloc(0);
     let keptLength = 0;
     let isCrowded = false;
@@ -54,6 +71,7 @@ export function readBody(incoming: IncomingMessage, limits: BodyLimits, clock: C
 
     const settle = (outcome: BodyOutcome) => {
       cancelTimer();
+      forgetCut();
       incoming.off('data', onData).off('end', onEnd).off('close', onClose);
       resolve(outcome);
     };
@@ -75,6 +93,9 @@ export function readBody(incoming: IncomingMessage, limits: BodyLimits, clock: C
     };
     const cancelTimer = clock.after(limits.timeoutMs, () => {
       settle({ kind: 'timedOut' });
+    });
+    const forgetCut = onUploadCut(incoming, () => {
+      settle({ kind: 'cut', bytes: kept.subarray(0, keptLength) });
     });
     incoming.on('error', () => undefined);
     incoming.on('data', onData).on('end', onEnd).on('close', onClose);

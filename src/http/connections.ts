@@ -1,24 +1,34 @@
 /** Owns which connections are open and what they carry. */
-import type { Server, ServerResponse } from 'node:http';
+import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Server as SecureServer } from 'node:https';
 import type { Socket } from 'node:net';
 import type { StallPolicy } from './stall.ts';
 import { watchSending } from './stall.ts';
+import { cutUpload } from './upload.ts';
 
 /** The open connections of one server. */
 export interface Connections {
   /** From now on every answer that has not begun says that its connection ends. */
   announceClose(): void;
-  /** Ends those without a request that was accepted. */
+  /** Ends those without a request that was accepted; one whose body is still on its way is refused first. */
   closeIdle(): void;
   /** Ends all. */
   closeAll(): void;
 }
 
+/**
+ * How long what is still being uploaded is read away once its answer has left: a connection that is closed over unread
+ * bytes is reset, and the answer lost.
+ * @unit ms
+ */
+export const lingerMs = 5000;
+
 /** Knows which connections carry a request, because Node does not count one that has sent nothing yet as idle. */
 export function trackConnections(server: Server | SecureServer, stall: StallPolicy): Connections {
   const running = new Map<Socket, Set<ServerResponse>>();
   const endWatches = new Map<Socket, () => void>();
+  /** The last request of each connection. */
+  const uploads = new WeakMap<Socket, IncomingMessage>();
   let isClosing = false;
   const closeAfter = (response: ServerResponse) => {
     if (!response.headersSent) response.setHeader('Connection', 'close');
@@ -33,10 +43,26 @@ export function trackConnections(server: Server | SecureServer, stall: StallPoli
   const handshakes = new Map<string, Socket>();
   const track = (socket: Socket) => {
     running.set(socket, new Set());
+    let cancelLinger: (() => void) | null = null;
     socket.once('close', () => {
       running.delete(socket);
       endWatch(socket);
+      cancelLinger?.();
     });
+    const destroySoon = socket.destroySoon.bind(socket);
+    // How Node ends a connection once its last answer is written.
+    socket.destroySoon = () => {
+      const upload = uploads.get(socket);
+      if (upload === undefined || upload.complete || socket.destroyed) {
+        destroySoon();
+        return;
+      }
+      if (cancelLinger !== null) return;
+      socket.end();
+      cancelLinger = stall.clock.after(lingerMs, destroySoon);
+      upload.once('end', destroySoon);
+      upload.resume();
+    };
   };
   if (isSecure(server)) {
     server.on('connection', (socket: Socket) => {
@@ -51,7 +77,9 @@ export function trackConnections(server: Server | SecureServer, stall: StallPoli
       track(socket);
     });
   } else server.on('connection', track);
-  server.prependListener('request', ({ socket, headers }, response) => {
+  server.prependListener('request', (incoming, response) => {
+    const { socket, headers } = incoming;
+    uploads.set(socket, incoming);
     delete headers.host;
     const responses = running.get(socket);
     responses?.add(response);
@@ -78,8 +106,8 @@ export function trackConnections(server: Server | SecureServer, stall: StallPoli
     },
     closeIdle() {
       for (const [socket, responses] of running) {
-        // A request whose body is still on its way has not been accepted.
-        if ([...responses].every(({ req }) => !req.complete)) socket.destroy();
+        const isAnswered = [...responses].some(({ req, headersSent }) => req.complete || headersSent || cutUpload(req));
+        if (!isAnswered) socket.destroy();
       }
       for (const socket of handshakes.values()) socket.destroy();
     },

@@ -9,6 +9,7 @@ import { bind } from './bind.ts';
 import type { Endpoint } from './bind.ts';
 import { isSecure, trackConnections } from './connections.ts';
 import type { TlsSource } from './tls.ts';
+import { holdUpload } from './upload.ts';
 
 /** What a listener needs. */
 export interface ListenOptions {
@@ -40,8 +41,8 @@ export interface Listener {
   /** Where it can be reached, such as `http://127.0.0.1:8000` or `unix:/run/trivec.sock`. */
   readonly url: string;
   /**
-   * After a short grace stops accepting and closes connections without a request; lets running requests finish for
-   * `drainMs`, then cuts them.
+   * After a short grace stops accepting, closes connections without a request and refuses requests whose bodies are still
+   * on their way; lets running requests finish for `drainMs`, then cuts them.
    * Resolves when no connection is left; later calls wait for the first one.
    */
   close(options: { drainMs: number }): Promise<void>;
@@ -85,6 +86,17 @@ export async function listen(options: ListenOptions): Promise<Listener> {
   server.maxConnections = limits.maxConnections;
   // Node counts a connection whose answer is ended but not yet sent as idle, and would cut it; ours are tracked.
   server.closeIdleConnections = () => undefined;
+  // Leave to send a body is given by what reads it, once the head of its request was judged.
+  server.on('checkContinue', (incoming, outgoing) => {
+    const { shouldKeepAlive } = outgoing;
+    // Who gets no leave may send all the same, or the next request in the place of the body: nobody could tell.
+    outgoing.shouldKeepAlive = false;
+    holdUpload(incoming, () => {
+      outgoing.shouldKeepAlive = shouldKeepAlive;
+      outgoing.writeContinue();
+    });
+    server.emit('request', incoming, outgoing);
+  });
   const connections = trackConnections(server, { clock, stallMs: limits.answerStallMs, onStalled });
   const bound = await bind(server, endpoint);
   // Connections that are open keep the certificate they have seen.

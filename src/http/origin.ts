@@ -72,10 +72,17 @@ function isOwnPage(origin: string, policy: AccessPolicy, host: string | undefine
   return addressPattern.test(withoutPort(full)) || isHostAllowed(host, { ...policy, isLoopbackBind: true });
 }
 
+/** Headers of answers that clients read, beside those that every page may see. */
+const exposedHeaders = ['Retry-After', 'X-Request-Id', 'Server-Timing', 'Allow', 'ETag', 'WWW-Authenticate'];
+
 /** The headers that let an allowed page read any answer; none for other callers. */
 export function corsHeaders(origin: string | undefined, policy: AccessPolicy): OutgoingHttpHeaders {
   if (origin === undefined || !isConfigured(origin, policy)) return {};
-  return { 'Access-Control-Allow-Origin': origin, Vary: 'Origin' };
+  return {
+    'Access-Control-Allow-Origin': origin,
+    'Access-Control-Expose-Headers': exposedHeaders.join(', '),
+    Vary: 'Origin',
+  };
 }
 
 /** What a preflight is told beside `corsHeaders`. */
@@ -91,11 +98,14 @@ const headerNames = /^[\w-]+(?:, ?[\w-]+)*$/;
 const maxHeaderNames = 2048;
 
 /** The same for routes whose clients send headers of their own: what an allowed page asks for is allowed. */
-export function openPreflightHeaders(requested: string | undefined): OutgoingHttpHeaders {
+export function openPreflightHeaders(
+  requested: string | undefined,
+  methods: readonly string[] = ['GET', 'POST'],
+): OutgoingHttpHeaders {
   const isUsable = requested !== undefined && requested.length <= maxHeaderNames && headerNames.test(requested);
   return {
     ...preflightHeaders,
-    'Access-Control-Allow-Methods': 'GET, POST, OPTIONS',
+    'Access-Control-Allow-Methods': [...methods, 'OPTIONS'].join(', '),
     ...(isUsable ? { 'Access-Control-Allow-Headers': requested } : {}),
   };
 }

@@ -125,10 +125,13 @@ function receivedOf(body: BodyOutcome, { caller, isDraining, waitMs }: HeadVerdi
     case 'tooLarge':
       return { refused: body.kind, kept: nothing, retryAfterMs: crowdedRetryAfterMs };
     case 'complete':
+    case 'cut':
+    case 'unsent':
   }
-  const kept = body.bytes;
+  const kept = body.kind === 'unsent' ? nothing : body.bytes;
   if (caller === null) return { refused: 'unauthorized', kept, retryAfterMs: 0 };
-  if (isDraining) return { refused: 'draining', kept, retryAfterMs: 0 };
+  // A request whose body is still on its way when the server leaves has not been accepted.
+  if (isDraining || body.kind === 'cut') return { refused: 'draining', kept, retryAfterMs: 0 };
   if (waitMs !== null) return { refused: 'rate', kept, retryAfterMs: waitMs };
   const text = decodeBody(kept);
   return text === null ? { refused: 'notUtf8', kept: nothing, retryAfterMs: 0 } : { text, caller };
@@ -145,7 +148,7 @@ export async function receive(
   respond: (received: Received, exchange: Exchange) => Promise<void>,
 ): Promise<void> {
   const { limits, clock } = parts;
-  // Decided when the head arrives: what was accepted before the drain began is finished.
+  // Decided when the head arrives: what has come whole before the connections are closed is finished.
   const isDraining = parts.isDraining();
   const caller = parts.identify(incoming.headers.authorization);
   const waitMs = isDraining ? null : (caller?.quota?.takeRequest() ?? null);
@@ -156,11 +159,12 @@ export async function receive(
     const isWelcome = caller !== null && waitMs === null;
     const keptBytes = isWelcome ? maxBytes : Math.min(maxBytes, maxIdSearchBytes);
     const claim = (bytes: number) => share.claim(bytes);
-    const body = await readBody(incoming, { maxBytes, keptBytes, timeoutMs, claim }, clock);
+    const isWanted = isWelcome && !isDraining;
+    const body = await readBody(incoming, { maxBytes, keptBytes, isWanted, timeoutMs, claim }, clock);
     const received = receivedOf(body, { caller, isDraining, waitMs });
     if (received === null) return;
     if ('refused' in received) parts.onRefused(received.refused);
-    if (body.kind === 'tooLarge') outgoing.setHeader('Connection', 'close');
+    if (body.kind === 'tooLarge' || body.kind === 'cut') outgoing.setHeader('Connection', 'close');
     await respond(received, { signal: connection.signal, claimAnswer: (bytes) => claimAnswer(share, bytes) });
   } finally {
     const release = () => {

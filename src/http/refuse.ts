@@ -29,8 +29,8 @@ export interface UploadLimits {
 }
 
 /**
- * Answers once the sender has finished, because answering into an upload makes it see a reset instead. A body that is
- * too long or too slow costs the connection.
+ * Answers once the sender has finished, because answering into an upload makes it see a reset instead; at once where it
+ * waits for leave to send. A body that is too long, too slow or not sent costs the connection.
  */
 export async function refuse(
   request: { readonly incoming: IncomingMessage; readonly outgoing: ServerResponse },
@@ -40,7 +40,8 @@ export async function refuse(
 ): Promise<void> {
   const { incoming, outgoing } = request;
   const { bodyBytes: maxBytes, bodyTimeoutMs: timeoutMs } = limits;
-  const body = await readBody(incoming, { maxBytes, keptBytes: 0, timeoutMs, claim: () => true }, clock);
+  const kept = { keptBytes: 0, isWanted: false, claim: () => true };
+  const body = await readBody(incoming, { maxBytes, timeoutMs, ...kept }, clock);
   const isWhole = body.kind === 'complete';
   writeAnswer(outgoing, isWhole ? answer : { ...answer, headers: { ...answer.headers, Connection: 'close' } });
 }

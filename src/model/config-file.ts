@@ -39,8 +39,17 @@ const tokenizerSchema = z.object({
   cls_token: tokenSchema,
   mask_token: tokenSchema,
 });
+/** Most prompts that a model's files may name. */
+const maxPrompts = 1024;
+/** @unit characters */
+const maxPromptName = 256;
+/** @unit characters */
+const maxPrompt = 65_536;
+const promptsSchema = z
+  .record(z.string().max(maxPromptName), z.string().max(maxPrompt).nullable())
+  .refine((prompts) => Object.keys(prompts).length <= maxPrompts, `has more than ${String(maxPrompts)} prompts`);
 const sentenceSchema = z.object({
-  prompts: z.record(z.string(), z.string().nullable()).nullish(),
+  prompts: promptsSchema.nullish(),
   default_prompt_name: z.string().nullish(),
   max_active_dims: z.int().positive().nullish(),
 });
@@ -60,6 +69,8 @@ export interface FolderConfig {
   /** Positions that a text can use; null where the model has no table of them. */
   readonly maxPositions: number | null;
   readonly prompts: Prompts;
+  /** Every prompt of the file by its name. */
+  readonly namedPrompts: Readonly<Record<string, string>>;
   /** Most terms of a sparse vector; null where all stay. */
   readonly maxTerms: number | null;
   readonly specialTokens: SpecialTokens;
@@ -95,6 +106,10 @@ export function choosePrompts(
   return { query: choose('query'), document: choose('document'), unspecified: choose(file?.default_prompt_name) };
 }
 
+/** Every prompt of the file by its name; one that is null is empty. */
+const namedPromptsOf = (prompts: z.infer<typeof promptsSchema>): Record<string, string> =>
+  Object.fromEntries(Object.entries(prompts).map(([name, prompt]) => [name, prompt ?? '']));
+
 /**
  * What the configuration files of a folder say.
  * @throws ConfigurationError
@@ -121,6 +136,7 @@ export async function readFolderConfig(folder: string): Promise<FolderConfig> {
     maxTokens: smallestLimit([sentenceLimit, believableTokens(tokenizer?.model_max_length), maxPositions]),
     maxPositions,
     prompts: choosePrompts(sentence),
+    namedPrompts: namedPromptsOf(sentence?.prompts ?? {}),
     maxTerms: sentence?.max_active_dims ?? null,
     specialTokens: specialTokensOf(tokenizer),
     matryoshkaDimensions: config.matryoshka_dimensions ?? [],

@@ -95,6 +95,8 @@ export interface ModelManifest {
   readonly isMatryoshka: boolean;
   readonly matryoshka: MatryoshkaRules;
   readonly prompts: Prompts;
+  /** Every prompt by the name that callers know it by, those of the kinds among them; absent: there are none. */
+  readonly namedPrompts?: Readonly<Record<string, string>>;
   /** False: the prompt's tokens are left out of the pooling, through the input `trivec_pooling_mask`. */
   readonly includesPrompt: boolean;
   readonly tokenRows: TokenRowRules;

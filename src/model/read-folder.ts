@@ -51,6 +51,16 @@ const promptsOf = (file: Prompts, { prompts }: CatalogEntry): Prompts => ({
   unspecified: prompts.unspecified ?? file.unspecified,
 });
 
+/** Every prompt of the files, those of the catalogue for queries and documents in the place of the files'. */
+const namedPromptsOf = (
+  file: Readonly<Record<string, string>>,
+  { prompts: { query, document } }: CatalogEntry,
+): Record<string, string> => ({
+  ...file,
+  ...(query === undefined ? {} : { query }),
+  ...(document === undefined ? {} : { document }),
+});
+
 function checkFit(facts: FitFacts, sources: SourceFacts, { path, graph }: GraphFile): void {
   const { modelId, role, uses, pipeline } = facts;
   const abilities = { hasTokenWeights: pipeline.sparse?.form === 'tokens', answersYesNo: pipeline.yesNo !== null };
@@ -184,6 +194,7 @@ export async function readModelFolder(
     isMatryoshka: catalog.isMatryoshka || dimensions.length > 0,
     matryoshka: { dimensions, isCentered: catalog.isCenteredBeforeCut },
     prompts: promptsOf(config.prompts, catalog),
+    namedPrompts: namedPromptsOf(config.namedPrompts, catalog),
     includesPrompt: modules.includesPrompt,
     tokenRows: { ...tokenRows, keepsFirstRow: !skipsFirstRow },
     scoreActivation: 'sigmoid',

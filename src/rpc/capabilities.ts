@@ -1,6 +1,7 @@
 /** Owns what `info` says: capabilities frozen at the start, and the live state of the devices. */
 import type { DeviceReport } from '../device/pool.ts';
 import type { ServedModel, ServedTasks } from '../task/context.ts';
+import { rowTokensOf } from '../task/row-tokens.ts';
 import { integerOutputs } from '../tensor/quantize.ts';
 import { vectorEncodings } from './encode.ts';
 import { logLevels } from './log-level.ts';
@@ -159,8 +160,14 @@ function describeVectors(served: ServedModel) {
   return { ...describeModel(served), dimension, matryoshka: isMatryoshka };
 }
 
+/** Who shows rows beside their tokens has to know which token each of them is of. */
 function describeRows(served: ServedModel) {
-  return { ...describeQueries(served), dimension: served.manifest.rowDimension };
+  const rowTokens = rowTokensOf(served);
+  return {
+    ...describeQueries(served),
+    dimension: served.manifest.rowDimension,
+    ...(rowTokens === null ? {} : { rowTokens }),
+  };
 }
 
 /** Late-interaction models may read less of a query than of a document. */

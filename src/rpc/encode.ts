@@ -39,30 +39,37 @@ export function maxVectorBytes(dimension: number, form: VectorForm): number {
   return form.output === 'int8' || form.output === 'uint8' ? dimension * 5 + 3 : dimension + 3;
 }
 
+/** What every result says beside its values. */
+export interface ResultFacts {
+  readonly usage: CallUsage;
+  /** Whatever is told of the model that gave them. */
+  readonly [member: string]: unknown;
+}
+
 /** Result of `embed`. */
 export async function encodeEmbedResult(
   result: { vectors: readonly Float32Array[]; dimension: number },
   form: VectorForm,
-  usage: CallUsage,
+  facts: ResultFacts,
 ): Promise<Buffer> {
   const writer = new JsonWriter().text('{"vectors":');
   await writeVectors(writer, result.vectors, form, new Pace());
-  return finish(writer, `,"encoding":"${form.encoding}","dimension":${result.dimension}`, usage);
+  return finish(writer, `,"encoding":"${form.encoding}","dimension":${result.dimension}`, facts);
 }
 
 /** Result of `embed/multi`. */
 export async function encodeMultiResult(
   result: { matrices: readonly Matrix[]; dimension: number },
   form: VectorForm,
-  usage: CallUsage,
+  facts: ResultFacts,
 ): Promise<Buffer> {
   const writer = new JsonWriter().text('{"matrices":');
   await writeMatrices(writer, result.matrices, form, new Pace());
-  return finish(writer, `,"encoding":"${form.encoding}","dimension":${result.dimension}`, usage);
+  return finish(writer, `,"encoding":"${form.encoding}","dimension":${result.dimension}`, facts);
 }
 
 /** Result of `embed/sparse`. */
-export async function encodeSparseResult(sparse: readonly SparseVector[], usage: CallUsage): Promise<Buffer> {
+export async function encodeSparseResult(sparse: readonly SparseVector[], facts: ResultFacts): Promise<Buffer> {
   const writer = new JsonWriter().text('{"sparse":');
   await writeList(writer, sparse, new Pace(), ({ indices, values }) => {
     writer
@@ -71,13 +78,13 @@ export async function encodeSparseResult(sparse: readonly SparseVector[], usage:
       .text('}');
     return 2 * values.length;
   });
-  return finish(writer, '', usage);
+  return finish(writer, '', facts);
 }
 
 /** Result of `rerank`; scores are doubles and finite. */
-export function encodeRerankResult(scores: readonly number[], order: readonly number[], usage: CallUsage): Buffer {
+export function encodeRerankResult(scores: readonly number[], order: readonly number[], facts: ResultFacts): Buffer {
   const results = order.map((index) => ({ index, score: scores[index] }));
-  return Buffer.from(JSON.stringify({ scores, order, results, usage: roundUsage(usage) }));
+  return Buffer.from(JSON.stringify({ scores, order, results, ...membersOf(facts) }));
 }
 
 /** Counts the numbers written since the last turn of the event loop. */
@@ -144,9 +151,11 @@ function toBase64(vector: Float32Array): string {
   return Buffer.from(vector.buffer, vector.byteOffset, vector.byteLength).toString('base64');
 }
 
-function finish(writer: JsonWriter, members: string, usage: CallUsage): Buffer {
-  return writer.text(`${members},"usage":${JSON.stringify(roundUsage(usage))}}`).finish();
+function finish(writer: JsonWriter, members: string, facts: ResultFacts): Buffer {
+  return writer.text(`${members},${JSON.stringify(membersOf(facts)).slice(1)}`).finish();
 }
+
+const membersOf = ({ usage, ...others }: ResultFacts) => ({ usage: roundUsage(usage), ...others });
 
 function roundUsage(usage: CallUsage): Record<string, unknown> {
   const { device, latencyMs, queueMs, computeMs, ...rest } = usage;

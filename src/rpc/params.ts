@@ -69,7 +69,7 @@ export function readOptionalCount(members: Members, name: string, field = name):
   if (typeof value !== 'number' || !Number.isInteger(value) || value < 1) {
     throw invalidField(field, 'must be a whole number of at least 1');
   }
-  return Math.min(value, Number.MAX_SAFE_INTEGER);
+  return value;
 }
 
 /** An enumerated option: its value, or the first of `supported` where it is absent. */

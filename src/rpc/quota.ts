@@ -87,7 +87,8 @@ export function createCallerQuota(initial: QuotaLimits, { clock, onRefused }: Qu
         onRefused('queuedTokens');
         // A caller's tokens leave evenly while the queue drains.
         const part = Math.min(1, (wanted - limits.queuedTokens) / heldTokens);
-        throw new ServiceError('overloaded', 'The share of this key in the queue is full; try again later', {
+        const why = `with this call ${wanted} tokens would wait, the limit is ${limits.queuedTokens}`;
+        throw new ServiceError('overloaded', `The share of this key in the queue is full: ${why}; try again later`, {
           retryAfterMs: Math.round(boundedRetryAfterMs(drainMs() * part)),
           limit: limits.queuedTokens,
           received: wanted,

@@ -126,7 +126,12 @@ const contextOf = (request: TaskRequest, environment: CallEnvironment, usualLane
   lane: request.lane ?? usualLane,
 });
 
-const textsOf = ({ inputs: { values, field }, kind }: VectorRequest): TextsToRun => ({ texts: values, kind, field });
+const textsOf = ({ inputs: { values, field }, kind, prompt }: VectorRequest): TextsToRun => ({
+  texts: values,
+  kind,
+  field,
+  ...(prompt === undefined ? {} : { prompt }),
+});
 
 function passagesOf(values: readonly (string | readonly number[])[]): readonly string[] {
   return values.map((value) => {

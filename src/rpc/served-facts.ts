@@ -3,9 +3,17 @@ import type { ServedModel, ServedTasks } from '../task/context.ts';
 import { decodeIds, tokenizeDetails, type TextsToDetail, type TokenDetail } from '../task/token-details.ts';
 import { vectorFactsOf, type VectorFacts } from '../task/vector-facts.ts';
 import { ServiceError } from '../errors.ts';
+import { vendorKey } from './capabilities.ts';
+import { chooseModel } from './choose-model.ts';
 import type { TaskMethod } from './methods.ts';
 
 export type { TextsToDetail, TokenDetail };
+
+/** Texts whose tokens are asked for, and whose they are to be. */
+export interface TokensAsked extends TextsToDetail {
+  /** Name of the model; absent or null: the first one. */
+  readonly model?: string | null;
+}
 
 /** A model as a listing shows it. */
 export interface ModelFacts {
@@ -41,20 +49,27 @@ export interface ServedFacts {
   /** Name and version of the server. */
   readonly server: { readonly name: string; readonly version: string };
   /**
-   * What `use` makes of the tokens of each text as the first model that serves `embed` (else the first of any method)
-   * reads them, untruncated. They may be many: large calls wait for each other until `use` has ended.
-   * @throws invalidParams where a text is over the bound of one tokenising; overloaded; the signal's reason
+   * What `use` makes of the tokens of each text as the named model, else the first that serves `embed`, else the first
+   * of any method, reads them, untruncated. They may be many: large calls wait for each other until `use` has ended.
+   * @throws invalidParams where a text is over the bound of one tokenising; unsupportedOption, field `x-trivec.model`;
+   * overloaded; the signal's reason
    */
   tokenize<T>(
-    asked: TextsToDetail,
+    asked: TokensAsked,
     signal: AbortSignal,
     use: (tokens: readonly TokenDetail[][]) => Promise<T>,
   ): Promise<T>;
   /**
-   * The text of each list of ids.
-   * @throws invalidParams where an id is no token of the model, field `ids[i]`; overloaded; the signal's reason
+   * The text of each list of ids of the named model, else of the one that `tokenize` asks.
+   * @throws invalidParams where an id is no token of the model, field `ids[i]`; unsupportedOption, field
+   * `x-trivec.model`; overloaded; the signal's reason
    */
-  decode(ids: readonly (readonly number[])[], skipsSpecialTokens: boolean, signal: AbortSignal): Promise<string[]>;
+  decode(
+    ids: readonly (readonly number[])[],
+    skipsSpecialTokens: boolean,
+    signal: AbortSignal,
+    model?: string | null,
+  ): Promise<string[]>;
 }
 
 /** The facts of what is configured; they stay the same for the life of the process. */
@@ -64,18 +79,18 @@ export function createServedFacts(
 ): ServedFacts {
   const { batchLimit, maxCandidates, deadlineMs, maxBatchTokens, maxBatchItems, maxQueuedItems } = rest.limits;
   const uses = usesOf(tasks);
-  const tokenized = uses[0]?.served;
-  const first = (): ServedModel => {
-    if (tokenized === undefined) throw new ServiceError('capabilityNotAdvertised', 'This server has no model');
-    return tokenized;
+  const models = [...new Map(uses.map(({ served }) => [served.manifest.modelId, served])).values()];
+  const teller = (model: string | null = null): ServedModel => {
+    if (models.length === 0) throw new ServiceError('capabilityNotAdvertised', 'This server has no model');
+    return chooseModel(models, model, `${vendorKey}.model`);
   };
   return {
     ...rest,
     // What is given may hold more than may be told: all settings, keys among them.
     limits: { batchLimit, maxCandidates, deadlineMs, maxBatchTokens, maxBatchItems, maxQueuedItems },
     models: modelFactsOf(uses),
-    tokenize: async (asked, signal, use) => tokenizeDetails(first(), asked, signal, use),
-    decode: async (ids, skipsSpecialTokens, signal) => decodeIds(first(), ids, skipsSpecialTokens, signal),
+    tokenize: async (asked, signal, use) => tokenizeDetails(teller(asked.model), asked, signal, use),
+    decode: async (ids, skipsSpecialTokens, signal, model) => decodeIds(teller(model), ids, skipsSpecialTokens, signal),
   };
 }
 

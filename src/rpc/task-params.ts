@@ -10,6 +10,7 @@ import {
   encodeSparseResult,
   maxVectorBytes,
   type CallUsage,
+  type ResultFacts,
 } from './encode.ts';
 import type { TaskMethod } from './methods.ts';
 import { readCallOptions, readStrict, readVectorForm } from './options.ts';
@@ -79,7 +80,7 @@ function readEmbed(params: Members, models: readonly ServedModel[], limits: Inpu
   checkCount(limits.batchLimit);
   const { dimensions } = options;
   return prepare<'embed'>({ method: 'embed', ...input, ...runOptionsOf(options, served), dimensions }, (result) =>
-    encodeEmbedResult(result, form, withNotes(result.usage, notes)),
+    encodeEmbedResult(result, form, factsOf(served, withNotes(result.usage, notes))),
   );
 }
 
@@ -90,7 +91,7 @@ function readSparse(params: Members, models: readonly ServedModel[], limits: Inp
   checkCount(limits.batchLimit);
   return prepare<'embed/sparse'>(
     { method: 'embed/sparse', ...input, ...runOptionsOf(options, served) },
-    ({ sparse, usage }) => encodeSparseResult(sparse, usage),
+    ({ sparse, usage }) => encodeSparseResult(sparse, factsOf(served, usage)),
   );
 }
 
@@ -106,7 +107,7 @@ function readMulti(params: Members, models: readonly ServedModel[], limits: Inpu
   const maxRowBytes = maxVectorBytes(rowDimension, form);
   return prepare<'embed/multi'>(
     { method: 'embed/multi', ...input, ...runOptionsOf(options, served), maxRowBytes },
-    (result) => encodeMultiResult(result, form, withNotes(result.usage, notes)),
+    (result) => encodeMultiResult(result, form, factsOf(served, withNotes(result.usage, notes))),
   );
 }
 
@@ -122,7 +123,7 @@ function readRerank(params: Members, rerankers: readonly Reranker[], limits: Inp
   return prepare<'rerank'>({ method: 'rerank', ...input, rerankMethod, ...runOptionsOf(options, served) }, (result) => {
     const order = result.order.slice(0, topN ?? result.order.length);
     const usage = { ...withNotes(result.usage, notes), candidates, reranked: candidates };
-    return encodeRerankResult(result.scores, order, usage);
+    return encodeRerankResult(result.scores, order, factsOf(served, usage));
   });
 }
 
@@ -146,6 +147,9 @@ function runOptionsOf(
 ): Pick<RequestOf<'embed/sparse'>, 'model' | 'truncation' | 'lane'> {
   return { model: modelId, truncation: mayTruncate ? null : 'refuse', lane };
 }
+
+/** A caller who sends many lists knows from each answer that all are of one model. */
+const factsOf = ({ identity }: ServedModel, usage: CallUsage): ResultFacts => ({ usage, [vendorKey]: { identity } });
 
 function withNotes(usage: CallUsage, notes: readonly string[]): CallUsage {
   return notes.length === 0 ? usage : { ...usage, notes };

@@ -18,6 +18,8 @@ export type { Truncation };
 interface VectorRequest {
   readonly inputs: InputList;
   readonly kind: 'query' | 'document' | null;
+  /** Goes before each input in the place of the kind's prompt; absent: the kind's. */
+  readonly prompt?: string;
   /** null: the first model of the method. */
   readonly model: string | null;
   readonly truncation: Truncation;

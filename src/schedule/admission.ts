@@ -50,6 +50,7 @@ export const boundedRetryAfterMs = (waitMs: number): number =>
 
 /** A limit that a call would pass. */
 interface Excess {
+  /** What would be how much, and the limit, in words and with units. */
   readonly why: string;
   readonly limit: number;
   readonly received: number;
@@ -57,13 +58,18 @@ interface Excess {
   readonly waitMs: number;
 }
 
+/** Tenths of a second, for people; an end is rounded up and a limit down, so that they never read alike. @unit ms */
+const shownStepMs = 100;
+const secondsOf = (steps: number): string => ((steps * shownStepMs) / 1000).toFixed(1);
+
 /** Every limit that a call would pass beside what waits. */
 function excessesOf(view: AdmissionView, incoming: Load, limits: AdmissionLimits): Excess[] {
   const { waiting, predictedDrainMs, ownMs, remainingMs } = view;
   const excesses: Excess[] = [];
   /** What waits leaves evenly while the queue drains; a call beyond the limit itself waits for all of it. */
-  const count = (why: string, limit: number, received: number, total: number) => {
+  const count = (unit: string, limit: number, received: number, total: number) => {
     const part = Math.min(1, (received - limit) / Math.max(1, total));
+    const why = `with this call ${received} ${unit} would wait, the limit is ${limit}`;
     if (received > limit) excesses.push({ why, limit, received, waitMs: predictedDrainMs * part });
   };
   const maxItems = limits.maxQueuedItems + view.idleExecutors;
@@ -73,7 +79,9 @@ function excessesOf(view: AdmissionView, incoming: Load, limits: AdmissionLimits
   const plannedMs = plannedShare * remainingMs;
   if (endMs > plannedMs) {
     const waitMs = Math.min(predictedDrainMs, (endMs - plannedMs) / turnsFactor);
-    excesses.push({ why: 'milliseconds until its end', limit: plannedMs, received: endMs, waitMs });
+    const [end, most] = [Math.ceil(endMs / shownStepMs), Math.max(0, Math.floor(plannedMs / shownStepMs))];
+    const why = `this call would end in about ${secondsOf(end)} s, the limit is ${secondsOf(most)} s`;
+    excesses.push({ why, limit: plannedMs, received: endMs, waitMs });
   }
   return excesses;
 }
@@ -88,7 +96,7 @@ export function checkAdmission(view: AdmissionView, incoming: Load, limits: Admi
   const [first] = excesses;
   if (first === undefined) return;
   const waitMs = Math.max(...excesses.map((excess) => excess.waitMs));
-  throw new ServiceError('overloaded', `The queue is full (${first.why}); try again later`, {
+  throw new ServiceError('overloaded', `The queue is full: ${first.why}; try again later`, {
     retryAfterMs: Math.ceil(boundedRetryAfterMs(waitMs)),
     limit: Math.round(first.limit),
     received: Math.round(first.received),

@@ -4,6 +4,7 @@ import type { Prompts } from '../model/manifest.ts';
 import { markerTokens } from '../tokenize/form.ts';
 import { withPrompt, type PromptKind } from '../tokenize/prompts.ts';
 import type { TextOrIds } from '../tokenize/tokenizer.ts';
+import type { ServedModel } from './context.ts';
 import type { FormSource, FilledForm } from './text-form.ts';
 
 /** Characters per token assumed before a text is tokenised; real text has four to five. */
@@ -31,6 +32,12 @@ export function estimateFormTokens(input: TextOrIds, form: FilledForm, { manifes
 /** Texts with the prompt of their kind before them; what is ids already gets it as tokens, where it is tokenised. */
 export const withPrompts = (inputs: readonly TextOrIds[], kind: PromptKind, prompts: Prompts): TextOrIds[] =>
   inputs.map((input) => (typeof input === 'string' ? withPrompt(input, kind, prompts) : input));
+
+/** The model with another prompt for a kind. */
+export const withOwnPrompt = (served: ServedModel, kind: PromptKind, prompt: string): ServedModel => ({
+  ...served,
+  manifest: { ...served.manifest, prompts: { ...served.manifest.prompts, [kind]: prompt } },
+});
 
 /** The least number that every id a caller may give is below: the tokenizer has a token for it, and the graph a row. */
 function givenIdEnd({ manifest, tokenizer }: FormSource): number {

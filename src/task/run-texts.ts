@@ -6,7 +6,7 @@ import type { Job } from '../schedule/call.ts';
 import { keptRowsOf, type RowChoice } from '../tokenize/kept-rows.ts';
 import type { TextOrIds, TokenizedText } from '../tokenize/tokenizer.ts';
 import { emptyUsage, keptSideOf, type ServedModel, type TaskContext, type TaskUsage } from './context.ts';
-import { checkGivenIds, estimateFormTokens, withPrompts } from './given-inputs.ts';
+import { checkGivenIds, estimateFormTokens, withOwnPrompt, withPrompts } from './given-inputs.ts';
 import { runJob } from './run-job.ts';
 import { boundedForm, rowChoiceOf, textFormOf, tokenizeForm } from './text-form.ts';
 
@@ -15,6 +15,8 @@ export interface TextsToRun {
   /** Texts, or ids of the model's own vocabulary without special tokens, before which the prompt goes as tokens. */
   readonly texts: readonly TextOrIds[];
   readonly kind: 'query' | 'document' | null;
+  /** Goes before each text in the place of the kind's prompt; absent: the kind's. */
+  readonly prompt?: string;
   /** Name of the params member that held the texts, for errors. */
   readonly field: string;
   /** Most tokens of each, special ones included; absent: the model's limit. */
@@ -39,7 +41,7 @@ export type TokenCounts = readonly number[];
  * cancelled, deadlineExceeded, internal
  */
 export async function runTexts(
-  served: ServedModel,
+  model: ServedModel,
   head: Head,
   input: TextsToRun,
   context: TaskContext,
@@ -47,6 +49,7 @@ export async function runTexts(
   const { texts, field } = input;
   const kind = input.kind ?? 'unspecified';
   if (texts.length === 0) return { rows: [], tokenCounts: [], usage: emptyUsage };
+  const served = input.prompt === undefined ? model : withOwnPrompt(model, kind, input.prompt);
   const { manifest, tokenizer } = served;
   const { prompts } = manifest;
   const modelId = loadIdOf(manifest);

@@ -4,6 +4,8 @@ import type { ModelManifest, Prompts } from '../model/manifest.ts';
 /** How a model's rows become its vector, and what goes before a text. */
 export interface VectorFacts {
   readonly prompts: Prompts;
+  /** Every prompt that callers may name. */
+  readonly namedPrompts: Readonly<Record<string, string>>;
   /** Whether the model's vectors have length 1. */
   readonly isNormalized: boolean;
   /** The pooling of all rows that gives the vector up to its length; null where more happens to them or they are not known. */
@@ -12,12 +14,15 @@ export interface VectorFacts {
 
 /** The facts of a model. */
 export function vectorFactsOf(
-  manifest: Pick<ModelManifest, 'prompts' | 'isNormalized' | 'vectorSteps' | 'includesPrompt' | 'hiddenOutput'>,
+  manifest: Pick<
+    ModelManifest,
+    'prompts' | 'namedPrompts' | 'isNormalized' | 'vectorSteps' | 'includesPrompt' | 'hiddenOutput'
+  >,
 ): VectorFacts {
-  const { prompts, isNormalized, vectorSteps, includesPrompt, hiddenOutput } = manifest;
+  const { prompts, namedPrompts = {}, isNormalized, vectorSteps, includesPrompt, hiddenOutput } = manifest;
   const [pool, ...others] = vectorSteps;
   const isPlain = hiddenOutput !== undefined && includesPrompt && others.every(({ kind }) => kind === 'normalize');
   const mode = pool?.kind === 'pool' && pool.modes.length === 1 ? pool.modes[0] : undefined;
   const plainPooling = mode === 'cls' || mode === 'mean' || mode === 'lastToken' ? mode : null;
-  return { prompts, isNormalized, plainPooling: isPlain ? plainPooling : null };
+  return { prompts, namedPrompts, isNormalized, plainPooling: isPlain ? plainPooling : null };
 }

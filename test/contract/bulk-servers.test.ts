@@ -29,7 +29,8 @@ async function open(
 ): Promise<VectorSource & { notes: string[] }> {
   const notes: string[] = [];
   const onNote = (note: string) => void notes.push(note);
-  const options = { urls, apiKey: null, wish, patienceMs: 20_000, answerTimeoutMs: 10_000, onNote, ...changes };
+  const limits = { patienceMs: 20_000, answerTimeoutMs: 10_000, silenceMs: 5_000 };
+  const options = { urls, apiKey: null, wish, ...limits, onNote, ...changes };
   const source = await openServers(options, never);
   cleanups.push(() => source.close());
   return { ...source, notes };

@@ -84,7 +84,7 @@ describe('a body', () => {
   const read = async (chunks: readonly Buffer[], maxBytes: number) => {
     const stream = new PassThrough();
     const incoming = Object.assign(stream, { headers: {} }) as unknown as IncomingMessage;
-    const limits = { maxBytes, keptBytes: maxBytes, timeoutMs: 1000, claim: () => true };
+    const limits = { maxBytes, keptBytes: maxBytes, isWanted: true, timeoutMs: 1000, claim: () => true };
     const outcome = readBody(incoming, limits, createFakeClock());
     for (const chunk of chunks) stream.write(chunk);
     stream.end();

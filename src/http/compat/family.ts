@@ -10,6 +10,8 @@ export interface CompatCall {
   readonly incoming: IncomingMessage;
   /** Parsed JSON; undefined for GET. */
   readonly body: unknown;
+  /** The body as it was sent; empty for GET. */
+  readonly bodyText: string;
   /** What stood in the place of `:name`, percent-decoded; null where the path has none. */
   readonly pathName: string | null;
   /**

@@ -74,6 +74,7 @@ export function createCompatHandlers(parts: RouteParts): readonly CompatHandler[
       const answer = await chosen.route.answer({
         incoming,
         body,
+        bodyText: received.text,
         pathName: pathNameOf(entry, path),
         served,
         signal: call.signal,
@@ -160,7 +161,7 @@ const withHeaders = (answer: Answer, headers: OutgoingHttpHeaders = {}): Answer 
   headers: { ...answer.headers, ...headers },
 });
 
-/** Deepest nesting of a body: answers give documents back, and what writes these needs stack for each level. */
+/** Deepest nesting of a body: answers give documents back, and what reads these needs stack for each level. */
 const maxDepth = 256;
 
 /** @throws parse, tooLarge, invalidRequest */

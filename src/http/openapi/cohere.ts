@@ -3,7 +3,21 @@ import { embeddingTypes, inputTypes, truncations } from '../compat/cohere/embed-
 import { maxRankFields } from '../compat/rerank/request.ts';
 import { modelNamesOf, type ApiFacts, type DescribedBody, type FamilyWords, type RouteWords } from './api.ts';
 import { modelSchema } from './openai.ts';
-import { count, exactly, flag, full, list, number, object, oneOfTexts, optional, ref, text, whole } from './schema.ts';
+import {
+  anyOf,
+  count,
+  exactly,
+  flag,
+  full,
+  list,
+  number,
+  object,
+  oneOfTexts,
+  optional,
+  ref,
+  text,
+  whole,
+} from './schema.ts';
 import type { Schema } from './schema.ts';
 
 const meta = (units: Readonly<Record<string, Schema>>): Schema =>
@@ -84,11 +98,11 @@ function embed(facts: ApiFacts, isSecond: boolean): RouteWords {
     model: modelSchema(facts),
     truncate: oneOfTexts(truncations, 'Where a text that is too long is cut; NONE refuses it.'),
     embedding_types: list(oneOfTexts(embeddingTypes), 'Forms of the vectors.'),
-    images: { type: 'array', description: 'Refused: only text is served.', maxItems: 0 },
+    images: { type: 'null', description: 'Refused: only text is served.' },
   };
   const second = {
     inputs: list(
-      object({ content: list(ref('TextBlock'), undefined, { minItems: 1 }) }, ['content']),
+      object({ content: list(ref('TextOrBlock'), undefined, { minItems: 1 }) }, ['content']),
       'Texts as blocks.',
       many,
     ),
@@ -110,7 +124,7 @@ function embed(facts: ApiFacts, isSecond: boolean): RouteWords {
       schema: isSecond
         ? {
             ...object({ input_type: inputType, ...optional({ ...common, texts, ...second }) }, ['input_type']),
-            anyOf: [{ required: ['texts'] }, { required: ['inputs'] }],
+            oneOf: ['texts', 'inputs'].map((name) => object({ [name]: { type: 'array' } }, [name])),
           }
         : object({ texts, ...optional(common) }, ['texts']),
       examples: {
@@ -131,6 +145,9 @@ function embed(facts: ApiFacts, isSecond: boolean): RouteWords {
 
 const inputType = oneOfTexts(inputTypes, 'What the texts are.');
 
+/** Jina's clients send a text as an object without a type. */
+const queryText = anyOf([text(), object({ text: text(), type: { enum: ['text', null] } }, ['text'])]);
+
 /** What is sent to every rerank route of Cohere and Jina. */
 export function rerankBody(facts: ApiFacts): DescribedBody {
   const [model] = modelNamesOf(facts, 'rerank');
@@ -141,7 +158,7 @@ export function rerankBody(facts: ApiFacts): DescribedBody {
   return {
     schema: object(
       {
-        query: ref('TextOrBlocks'),
+        query: anyOf([queryText, list(queryText, 'Joined by a newline.')]),
         documents: list(
           { anyOf: [text(), { type: 'object', description: 'Its `text`, or the members that `rank_fields` names.' }] },
           'What is ordered.',

@@ -44,6 +44,7 @@ const vector: Schema = {
 const encoding = oneOfTexts(vectorEncodings);
 const dimension = count('Length of each vector or row before it is packed.');
 const usage = ref('RcpUsage');
+const vendor = ref('RcpResultVendor');
 const model = object({ id: text(), identity: text(), maxInputTokens: whole() }, ['id', 'identity', 'maxInputTokens']);
 const open = (schema: Schema): Schema => ({ ...schema, additionalProperties: true });
 const perMethod = (of: Schema): Schema =>
@@ -107,13 +108,19 @@ export const rcpSchemas: Readonly<Record<string, Schema>> = {
   RcpInfoResult: info,
   RcpPingResult: object({ nonce: { type: ['string', 'number'], description: 'As it was sent.' } }),
   RcpShutdownResult: object({}),
-  RcpEmbedResult: full({ vectors: list(vector), encoding, dimension, usage }),
-  RcpSparseResult: full({ sparse: list(full({ indices: list(whole()), values: list(number()) })), usage }),
-  RcpMultiResult: full({ matrices: list(list(vector)), encoding, dimension, usage }),
+  RcpResultVendor: full({ identity: text('Of the model that gave the values, as `info` names it.') }),
+  RcpEmbedResult: full({ vectors: list(vector), encoding, dimension, usage, [vendorKey]: vendor }),
+  RcpSparseResult: full({
+    sparse: list(full({ indices: list(whole()), values: list(number()) })),
+    usage,
+    [vendorKey]: vendor,
+  }),
+  RcpMultiResult: full({ matrices: list(list(vector)), encoding, dimension, usage, [vendorKey]: vendor }),
   RcpRerankResult: full({
     scores: list(number(), 'In the order of the passages.'),
     order: list(whole(), 'Places of the passages, best first.'),
     results: list(full({ index: whole(), score: number() }), 'The same, best first.'),
     usage: ref('RcpRerankUsage'),
+    [vendorKey]: vendor,
   }),
 };

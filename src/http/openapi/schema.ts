@@ -75,6 +75,7 @@ export const full = (properties: Readonly<Record<string, Schema>>, description?:
 /** The same value, or null, which counts as absent. */
 export function orNull(schema: Schema): Schema {
   const { type, enum: values } = schema;
+  if (type === 'null') return schema;
   if (typeof type !== 'string') return { anyOf: [schema, { type: 'null' }] };
   return {
     ...schema,

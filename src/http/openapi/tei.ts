@@ -1,6 +1,15 @@
 /** Owns the description of the routes of text-embeddings-inference's clients. */
-import { truncationDirections } from '../compat/tei/inputs.ts';
-import { isServed, type ApiFacts, type DescribedBody, type FamilyWords, type RouteWords } from './api.ts';
+import { vendorKey } from '../../rpc/capabilities.ts';
+import { maxId, truncationDirections } from '../compat/tei/inputs.ts';
+import {
+  isServed,
+  modelNamesOf,
+  type ApiFacts,
+  type DescribedBody,
+  type Examples,
+  type FamilyWords,
+  type RouteWords,
+} from './api.ts';
 import { anyOf, count, flag, full, list, number, object, oneOfTexts, optional, ref, text, whole } from './schema.ts';
 import type { Schema } from './schema.ts';
 
@@ -52,7 +61,9 @@ export const teiSchemas: Readonly<Record<string, Schema>> = {
 };
 
 const filled = text(undefined, { minLength: 1 });
-const ids = list(whole(undefined, { minimum: 0 }), 'Token ids, as `/tokenize` gives them.', { minItems: 1 });
+const ids = list(whole(undefined, { minimum: 0, maximum: maxId }), 'Token ids, as `/tokenize` gives them.', {
+  minItems: 1,
+});
 
 const cutting = {
   truncate: flag('True cuts a text that is too long; else it is refused.'),
@@ -60,7 +71,14 @@ const cutting = {
     default: truncationDirections[0],
   }),
 };
-const prompt = { prompt_name: text('Name of the prompt before each text, such as query or document.') };
+const vendor = {
+  [vendorKey]: object(
+    optional({ model: text('One of the models of `info`.') }),
+    [],
+    'What these routes do not define.',
+  ),
+};
+const prompt = { prompt_name: text('Name of the prompt before each text, exactly as the files of the model have it.') };
 
 /** The routes as configured. */
 export function describeTei(facts: ApiFacts): FamilyWords {
@@ -173,7 +191,7 @@ export function describeTei(facts: ApiFacts): FamilyWords {
         answer: { description: 'One number for each sentence.', schema: ref('TeiSimilarities') },
         task: 'embed',
       },
-      ...tokenRoutes(many),
+      ...tokenRoutes(many, modelNamesOf(facts, 'embed')[0]),
       'GET /info': {
         summary: 'The server as text-embeddings-inference shows it',
         description: 'The first model that makes vectors, and the limits.',
@@ -184,36 +202,53 @@ export function describeTei(facts: ApiFacts): FamilyWords {
   };
 }
 
-function tokenRoutes(many: Schema): Readonly<Record<'POST /tokenize' | 'POST /decode', RouteWords>> {
+function tokenRoutes(
+  many: Schema,
+  model: string | undefined,
+): Readonly<Record<'POST /tokenize' | 'POST /decode', RouteWords>> {
+  const naming = (value: object): Examples =>
+    model === undefined
+      ? {}
+      : { named: { summary: 'Of a model by its name', value: { ...value, [vendorKey]: { model } } } };
   return {
     'POST /tokenize': {
       summary: 'Tokens of texts',
-      description: 'As the first embedding model reads them, uncut.',
+      description: 'As the first embedding model reads them, or the named one, uncut.',
       body: {
         schema: object(
           {
             inputs: anyOf([filled, list(filled, undefined, many)]),
-            ...optional({ add_special_tokens: flag('Whether special tokens stand around them; true.'), ...prompt }),
+            ...optional({
+              add_special_tokens: flag('Whether special tokens stand around them; true.'),
+              ...prompt,
+              ...vendor,
+            }),
           },
           ['inputs'],
         ),
-        examples: { texts: { summary: 'One text', value: { inputs: 'red wine' } } },
+        examples: {
+          texts: { summary: 'One text', value: { inputs: 'red wine' } },
+          ...naming({ inputs: 'red wine' }),
+        },
       },
       answer: { description: 'The tokens of each text.', schema: ref('TeiTokens') },
       task: null,
     },
     'POST /decode': {
       summary: 'Texts of tokens',
-      description: 'The texts that token ids of the first embedding model stand for.',
+      description: 'The texts that token ids of the first embedding model, or of the named one, stand for.',
       body: {
         schema: object(
           {
             ids: anyOf([ids, list(ids, undefined, many)]),
-            ...optional({ skip_special_tokens: flag('Whether special tokens are left out; true.') }),
+            ...optional({ skip_special_tokens: flag('Whether special tokens are left out; true.'), ...vendor }),
           },
           ['ids'],
         ),
-        examples: { ids: { summary: 'Two lists of ids', value: { ids: [[101, 102], [103]] } } },
+        examples: {
+          ids: { summary: 'Two lists of ids', value: { ids: [[101, 102], [103]] } },
+          ...naming({ ids: [101, 102] }),
+        },
       },
       answer: { description: 'One text for each list.', schema: ref('TeiTexts') },
       task: null,

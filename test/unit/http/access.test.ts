@@ -186,7 +186,27 @@ describe('Origin', () => {
     expect(answer.status).toBe(status);
     expect(answer.headers.get('access-control-allow-origin')).toBe(page);
     expect(answer.headers.get('vary')).toBe('Origin');
+    const exposed = (answer.headers.get('access-control-expose-headers') ?? '').split(', ');
+    expect(exposed).toEqual(expect.arrayContaining(['Retry-After', 'X-Request-Id', 'Server-Timing']));
   });
+
+  it.each(['/metrics', '/openapi.json', '/health', '/health/live', '/health/ready'])(
+    'that is allowed may ask whether it may read %s with a key, and no other may',
+    async (path) => {
+      const options = { corsOrigins: [page], identify: onlyWith('secret'), openapi: Buffer.from('{}') };
+      const harness = await start(options);
+      const asked = { 'Access-Control-Request-Method': 'GET', 'Access-Control-Request-Headers': 'authorization' };
+      const answer = await harness.exchange(request('OPTIONS', path, '', { Origin: page, ...asked }));
+      expect([answer.status, answer.body]).toEqual([204, '']);
+      expect(answer.headers.get('access-control-allow-origin')).toBe(page);
+      expect(answer.headers.get('access-control-allow-methods')).toBe('GET, HEAD, OPTIONS');
+      expect(answer.headers.get('access-control-allow-headers')).toBe('authorization');
+      const other = await harness.exchange(request('OPTIONS', path, '', { Origin: 'https://evil.example', ...asked }));
+      expect(other.headers.has('access-control-allow-origin')).toBe(false);
+      const plain = await harness.exchange(request('OPTIONS', path));
+      expect([plain.status, plain.headers.get('allow')]).toEqual([204, 'GET, HEAD, OPTIONS']);
+    },
+  );
 
   it('may read a failure', async () => {
     const harness = await start({ corsOrigins: [page] });

@@ -129,7 +129,7 @@ describe('health and metrics', () => {
     }
     expect((await harness.exchange('GET /health/live HTTP/1.0\r\n\r\n')).status).toBe(200);
     expect((await harness.exchange(request('HEAD', '/health/live'))).body).toBe('');
-    expect((await harness.exchange(request('POST', '/health/live'))).headers.get('allow')).toBe('GET, HEAD');
+    expect((await harness.exchange(request('POST', '/health/live'))).headers.get('allow')).toBe('GET, HEAD, OPTIONS');
   });
 
   it('ready is 503 with the reasons while a capability is unproved, and while draining', async () => {

@@ -59,6 +59,40 @@ describe('bodies', () => {
   });
 
   it.each([
+    ['a length over the limit', {}, { 'Content-Length': String(bodyBytes + 1) }, 200, '"code":-32013'],
+    ['a missing key', { identify: onlyWith('key') }, {}, 401, '"code":-32012'],
+    ['a packed body', {}, { 'Content-Encoding': 'gzip' }, 415, ''],
+    ['a Host of another server', {}, { Host: 'evil.example' }, 403, ''],
+    ['a server that leaves', { isDraining: () => true }, {}, 200, '"code":-32010'],
+  ])(
+    'a client that waits for 100 Continue gets the refusal of %s in its place, and the connection ends',
+    async (_, options, headers, status, body) => {
+      const harness = await start(options);
+      const connection = await harness.open();
+      const all = { Connection: 'keep-alive', Expect: '100-continue', 'Content-Length': '2', ...headers };
+      connection.socket.write(post('/rcp/ping', '', all));
+      const text = await connection.ended;
+      expect(text).not.toContain('100 Continue');
+      const answer = parseAnswer(text);
+      expect([answer.status, answer.headers.get('connection')]).toEqual([status, 'close']);
+      expect(answer.body).toContain(body);
+      expect(harness.service.calls).toEqual([]);
+    },
+  );
+
+  it('a connection that waited for 100 Continue and got it is kept', async () => {
+    const harness = await start();
+    const connection = await harness.open();
+    const keep = { Connection: 'keep-alive' };
+    connection.socket.write(post('/rcp/ping', '', { ...keep, Expect: '100-continue', 'Content-Length': '2' }));
+    await connection.until(/100 Continue\r\n\r\n/);
+    connection.socket.write('{}');
+    await connection.until(/200 OK[^]*\r\n\r\n./);
+    connection.socket.write(post('/rcp/ping', '"next"'));
+    expect(await connection.ended).toContain('next');
+  });
+
+  it.each([
     ['gzip', 415],
     ['br', 415],
     ['GZIP', 415],

@@ -20,11 +20,16 @@ export interface Harness {
   readonly refused: RefusalReason[];
   readonly errors: unknown[];
   /** A connection; `received` is everything the server has sent so far. */
-  open(): Promise<RawConnection>;
+  open(options?: ConnectionOptions): Promise<RawConnection>;
   /** One request on its own connection, read to the end of the stream. */
   exchange(request: string | Buffer): Promise<HttpAnswer>;
   /** Closes the listener and lets its grace pass; resolves when no connection is left. */
   close(drainMs: number): Promise<void>;
+}
+
+export interface ConnectionOptions {
+  /** Whether the client goes on when the server has ended its side. */
+  readonly allowHalfOpen?: boolean;
 }
 
 export interface RawConnection {
@@ -79,9 +84,9 @@ export function request(
 export const post = (path: string, body: string | Buffer = '{}', headers: Record<string, string> = {}): Buffer =>
   request('POST', path, body, headers);
 
-export function rawConnection(port: number): Promise<RawConnection> {
+export function rawConnection(port: number, options: ConnectionOptions = {}): Promise<RawConnection> {
   return new Promise((resolve, reject) => {
-    const socket = connect(port, '127.0.0.1');
+    const socket = connect({ port, host: '127.0.0.1', ...options });
     let text = '';
     const watchers = new Set<() => void>();
     const notifyWatchers = () => {
@@ -171,7 +176,7 @@ export async function startHarness(
       ...limits,
     },
   });
-  const open = () => rawConnection(listener.port);
+  const open = (connection?: ConnectionOptions) => rawConnection(listener.port, connection);
   return {
     service,
     listener,

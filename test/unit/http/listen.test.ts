@@ -5,6 +5,7 @@ import { afterEach, describe, expect, it } from 'vitest';
 import { ConfigurationError } from '../../../src/errors.ts';
 import { pieceBytes } from '../../../src/http/answer.ts';
 import { createMemoryBudget } from '../../../src/http/memory-budget.ts';
+import { lingerMs } from '../../../src/http/connections.ts';
 import { closeGraceMs, listen } from '../../../src/http/listen.ts';
 import { gate, reply } from './fake-service.ts';
 import { createHarnesses, parseAnswer, post, type Harness } from './harness.ts';
@@ -203,14 +204,53 @@ describe('closing', () => {
     await closed;
   });
 
-  it('does not wait for a request whose body is still on its way', async () => {
+  const half = 'POST /rcp/ping HTTP/1.1\r\nHost: localhost\r\nContent-Length: 400\r\n\r\n{"id":7,';
+
+  it('does not wait for a request whose body is still on its way, but answers it', async () => {
     const harness = await start();
-    const half = await harness.open();
-    half.socket.write('POST /rcp/ping HTTP/1.1\r\nHost: localhost\r\nContent-Length: 10\r\n\r\n{"a"');
+    const connection = await harness.open();
+    connection.socket.write(half);
     // One more exchange makes sure that the server has read what came before it.
     await harness.exchange(post('/rcp/ping'));
     await harness.close(60_000);
-    expect(await half.ended).toBe('');
+    const answer = parseAnswer(await connection.ended);
+    expect([answer.status, answer.headers.get('connection')]).toEqual([200, 'close']);
+    expect(JSON.parse(answer.body)).toMatchObject({ id: 7, error: { code: -32010, data: { retryable: true } } });
+    expect(harness.refused).toEqual(['draining']);
+    expect(harness.service.calls).toHaveLength(1);
+    await expect.poll(() => harness.clock.pendingTimers(), { interval: 5 }).toBe(0);
+  });
+
+  it('does not reset a sender that goes on sending behind that answer, for a while', async () => {
+    const harness = await start();
+    const connection = await harness.open({ allowHalfOpen: true });
+    const errors: Error[] = [];
+    connection.socket.on('error', (error) => errors.push(error));
+    connection.socket.write(half);
+    await harness.exchange(post('/rcp/ping'));
+    const closed = harness.close(60_000);
+    await connection.until(/-32010/);
+    for (let sent = 0; sent < 5; sent += 1) {
+      await new Promise<void>((resolve) => connection.socket.write(' '.repeat(10), () => resolve()));
+    }
+    await harness.clock.advance(lingerMs - 1);
+    expect([errors, connection.socket.closed]).toEqual([[], false]);
+    await harness.clock.advance(1);
+    await closed;
+    connection.socket.destroy();
+  });
+
+  it('ends the connection of such a sender once its body is whole', async () => {
+    const harness = await start();
+    const connection = await harness.open({ allowHalfOpen: true });
+    connection.socket.write(half);
+    await harness.exchange(post('/rcp/ping'));
+    const closed = harness.close(60_000);
+    await connection.until(/-32010/);
+    connection.socket.write(' '.repeat(400 - '{"id":7,'.length));
+    await closed;
+    expect(harness.service.calls).toHaveLength(1);
+    connection.socket.destroy();
   });
 });
 

@@ -287,6 +287,40 @@ describe('prompts', () => {
   });
 });
 
+describe('named prompts', () => {
+  const namedOf = (prompts: unknown, catalog: unknown = {}) =>
+    withFolder(async (parent) => {
+      const folder = join(parent, 'tiny');
+      await writeTinyModel('dense', folder);
+      await writeFile(join(folder, 'config_sentence_transformers.json'), JSON.stringify({ prompts }));
+      await writeFile(join(parent, 'catalog.json'), JSON.stringify({ tiny: catalog }));
+      return (await readModelFolder(folder, ['embed'], 'auto')).namedPrompts;
+    });
+
+  it('are all of the file, empty ones among them, and those of the catalogue in their place', async () => {
+    const prompts = { query: 'q: ', STS: '', 'Retrieval-query': 'find: ', none: null };
+    expect(await namedOf(prompts)).toEqual({ ...prompts, none: '' });
+    expect(await namedOf(null)).toEqual({});
+    const catalog = { prompts: { query: 'of the catalogue: ', document: '', unspecified: 'u' } };
+    expect(await namedOf({ query: 'q: ', STS: '' }, catalog)).toEqual({
+      query: 'of the catalogue: ',
+      document: '',
+      STS: '',
+    });
+  });
+
+  it.each([
+    ['too many', Object.fromEntries(Array.from({ length: 1025 }, (_, index) => [`n${index}`, '']))],
+    ['a name that is too long', { ['n'.repeat(257)]: '' }],
+    ['one that is too long', { n: 'x'.repeat(65_537) }],
+  ])('%s is a fault of the file', async (_, prompts) => {
+    const problems = await problemsAfter('dense', 'embed', (folder) =>
+      writeFile(join(folder, 'config_sentence_transformers.json'), JSON.stringify({ prompts })),
+    );
+    expect(problems).toEqual([expect.stringContaining('config_sentence_transformers.json: prompts')]);
+  });
+});
+
 describe('pooling names', () => {
   it('both forms of the file are read', () => {
     expect(poolingNames({ pooling_mode: 'cls' })).toEqual(['cls']);

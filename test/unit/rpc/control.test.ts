@@ -3,6 +3,7 @@ import { createSessionStore } from '../../../src/rpc/session.ts';
 import { createServed } from '../task/fakes.ts';
 import { allTasks, createHarness, stdioSession, type Answer } from './harness.ts';
 
+const allRows = { skippedIds: [], keepsFirstRow: true };
 const modelOf = (id: string, maxInputTokens: number, dimension?: number) => ({
   id,
   identity: `${id}@r`,
@@ -157,7 +158,7 @@ describe('info', () => {
       models: {
         embed: ['dense', 'dense-2'].map((id) => ({ ...modelOf(id, 16, 4), matryoshka: false })),
         sparseEmbed: [modelOf('sparse', 16)],
-        multiVector: [modelOf('tokens', 16, 4)],
+        multiVector: [{ ...modelOf('tokens', 16, 4), rowTokens: { query: allRows, document: allRows } }],
         rerank: [{ method: 'colbert', ...modelOf('m', 8) }],
       },
       options: ['truncate', 'dimensions', 'priority', 'output', 'model'],

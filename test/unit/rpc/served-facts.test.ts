@@ -50,6 +50,18 @@ describe('what is served', () => {
     expect(await decode([ids], false, signal)).toEqual(['ab']);
   });
 
+  it('reads texts and ids as the model of a name does, whatever it serves', async () => {
+    const isOfOther = { ...createServed({ modelId: 'other' }).tokenizer, decode: async () => ['other'] };
+    const other = { ...createServed({ modelId: 'other' }), tokenizer: isOfOther };
+    const { tokenize, decode } = createServedFacts({ ...allTasks(), sparseEmbed: [other] }, rest);
+    expect(await decode([[1]], false, signal, 'other')).toEqual(['other']);
+    expect(await decode([[97]], false, signal, 'tokens')).not.toEqual(['other']);
+    const unknown = { errorName: 'unsupportedOption', data: { field: 'x-trivec.model', option: 'none' } };
+    await expect(decode([[1]], false, signal, 'none')).rejects.toMatchObject(unknown);
+    const asked = { ...textsOf('a'), model: 'none' };
+    await expect(tokenize(asked, signal, async () => null)).rejects.toMatchObject(unknown);
+  });
+
   it('has no tokens without a model', async () => {
     const { models, tokenize } = createServedFacts(emptyTasks, rest);
     expect(models).toEqual([]);

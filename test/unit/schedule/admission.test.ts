@@ -125,4 +125,18 @@ describe('admission', () => {
       received: 101,
     });
   });
+
+  it('tells a person how much would be how much, and the limit, with units', () => {
+    const messageOf = (given: AdmissionView, incoming: Load) => refusal(given, incoming)?.message;
+    expect(messageOf(view({ items: 10, tokens: 10 }), { items: 5, tokens: 1 })).toBe(
+      'The queue is full: with this call 15 inputs would wait, the limit is 10; try again later',
+    );
+    expect(messageOf(view({ items: 1, tokens: 90 }), { items: 1, tokens: 11 })).toBe(
+      'The queue is full: with this call 101 tokens would wait, the limit is 100; try again later',
+    );
+    const slow = view({ items: 1, tokens: 1 }, { predictedDrainMs: 350, ownMs: 101 });
+    expect(messageOf(slow, { items: 1, tokens: 1 })).toBe(
+      'The queue is full: this call would end in about 0.9 s, the limit is 0.8 s; try again later',
+    );
+  });
 });

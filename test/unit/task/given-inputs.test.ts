@@ -8,7 +8,12 @@ import type { TextOrIds, TextTokenizer } from '../../../src/tokenize/tokenizer.t
 import { loadMinilm } from '../tokenize/minilm.ts';
 import { contextOf, createFakeScheduler, createServed, rejectionOf } from './fakes.ts';
 
-const inputs = (texts: readonly TextOrIds[]) => ({ texts, kind: null, field: 'input' });
+const inputs = (texts: readonly TextOrIds[], prompt?: string) => ({
+  texts,
+  kind: null,
+  field: 'input',
+  ...(prompt === undefined ? {} : { prompt }),
+});
 const roomy = { maxAnswerBytes: 1e9, maxRowBytes: 1 };
 const [classToken, separator] = [101, 102];
 const maxTokens = 8;
@@ -85,6 +90,19 @@ describe.each(recipes)('token ids as inputs of %s', (_, recipe) => {
     const served = serve({ prompts: { query: 'a ', document: '', unspecified: 'map ' } });
     await recipe(served, { ...inputs([[2712], 'sea']), kind: null }, contextOf(scheduler));
     const expected = [classToken, 4949, 2712, separator];
+    expect(ranOf(scheduler)).toEqual([expected, expected]);
+  });
+});
+
+describe.each(recipes)('a prompt of the call, for %s', (_, recipe) => {
+  it.each([
+    ['map ', [4949]],
+    ['', []],
+  ])("%j goes before texts and ids in the place of the kind's", async (prompt, tokens) => {
+    const scheduler = createFakeScheduler();
+    const served = serve({ prompts: { query: 'a ', document: '', unspecified: 'a ' } });
+    await recipe(served, inputs([[2712], 'sea'], prompt), contextOf(scheduler));
+    const expected = [classToken, ...tokens, 2712, separator];
     expect(ranOf(scheduler)).toEqual([expected, expected]);
   });
 });

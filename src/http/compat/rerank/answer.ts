@@ -6,8 +6,10 @@ import { readOptionalObject } from '../../../rpc/params.ts';
 import type { ResultOf } from '../../../rpc/task-request.ts';
 import type { Answer } from '../../answer.ts';
 import type { CompatCall } from '../family.ts';
+import { relevanceOf } from '../relevance.ts';
 import { requestedModel } from '../requested-model.ts';
-import { writeValue } from '../write-texts.ts';
+import { writeRaw, writeValue } from '../write-texts.ts';
+import { rawElementsOf } from './raw-elements.ts';
 import { readRerankRequest, type RerankRequest } from './request.ts';
 
 /** What tells the routes apart. */
@@ -34,26 +36,41 @@ export async function answerRerank(call: CompatCall, route: RerankRoute): Promis
   const passages = { values: request.texts, field: 'documents' };
   const task = { method: 'rerank', query, passages, model, rerankMethod: null, maxPassageTokens } as const;
   const result = await call.run({ ...task, truncation, lane: null });
-  return { status: 200, body: await encodeAnswer(request, result, route) };
+  const hasDocuments = request.returnsDocuments ?? route.returnsDocuments;
+  const documents = hasDocuments ? sentDocuments(request, call.bodyText) : null;
+  return { status: 200, body: await encodeAnswer(request, result, documents, route.version) };
+}
+
+/** Writes the document at a place; gives how many numbers it counts as. */
+type WriteDocument = (writer: JsonWriter, index: number) => number;
+
+/**
+ * Both services give a text back as an object, and an object as it was: with every digit of its numbers, of which those
+ * that were parsed may have lost some.
+ */
+function sentDocuments({ documents }: RerankRequest, bodyText: string): WriteDocument {
+  const hasObjects = documents.some((document) => typeof document !== 'string');
+  const raw = hasObjects ? rawElementsOf(bodyText, 'documents') : [];
+  return (writer, index) => {
+    const document = documents[index];
+    return typeof document === 'string' ? writeValue(writer, { text: document }) : writeRaw(writer, raw[index] ?? '{}');
+  };
 }
 
 async function encodeAnswer(
-  request: RerankRequest,
+  { documents, topN }: RerankRequest,
   result: ResultOf<'rerank'>,
-  { version, returnsDocuments }: RerankRoute,
+  writeDocument: WriteDocument | null,
+  version: RerankRoute['version'],
 ): Promise<Buffer> {
-  const { documents, topN } = request;
-  const { order, scores, queryRows, usage } = result;
-  const hasDocuments = request.returnsDocuments ?? returnsDocuments;
+  const { order, usage } = result;
   const writer = new JsonWriter().text(
     `{"id":"${randomUUID()}","model":${JSON.stringify(result.model)},"object":"list"`,
   );
   writer.ascii(',"results":');
   await writeList(writer, order.slice(0, topN ?? order.length), new Pace(), (index) => {
-    // A sum over the rows of the query becomes a mean, which for unit rows is 1 at most, rounding aside.
-    const score = (scores[index] ?? 0) / (queryRows ?? 1);
-    writer.ascii(`{"index":${index},"relevance_score":${score}`);
-    const written = hasDocuments ? writeValue(writer.ascii(',"document":'), asObject(documents[index])) : 0;
+    writer.ascii(`{"index":${index},"relevance_score":${relevanceOf(result, index)}`);
+    const written = writeDocument === null ? 0 : writeDocument(writer.ascii(',"document":'), index);
     writer.ascii('}');
     return written + 2;
   });
@@ -62,6 +79,3 @@ async function encodeAnswer(
   const tokens = { total_tokens: usage.inputTokens, prompt_tokens: usage.inputTokens };
   return writer.text(`,"usage":${JSON.stringify(tokens)},"meta":${JSON.stringify(meta)}}`).finish();
 }
-
-/** Both services give a text back as an object, and an object as it was. */
-const asObject = (document: unknown): unknown => (typeof document === 'string' ? { text: document } : document);

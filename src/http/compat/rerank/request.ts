@@ -2,10 +2,11 @@
 import { invalidField } from '../../../errors.ts';
 import {
   checkCount,
+  readLenientObject,
   readOptionalBoolean,
   readOptionalCount,
   readOptionalObject,
-  readQuery,
+  readText,
   type Members,
 } from '../../../rpc/params.ts';
 import type { Truncation } from '../../../rpc/task-request.ts';
@@ -40,6 +41,7 @@ export function readRerankRequest(members: Members, maxDocuments: number): Reran
   // A document is read once, cut where it is too long: there are no chunks to count.
   readOptionalCount(members, 'max_chunks_per_doc');
   const perDocument = readOptionalCount(members, 'max_tokens_per_doc');
+  const ofJina = readOptionalCount(members, 'max_doc_length');
   return {
     query,
     documents,
@@ -47,8 +49,24 @@ export function readRerankRequest(members: Members, maxDocuments: number): Reran
     topN: readOptionalCount(members, 'top_n'),
     returnsDocuments: readOptionalBoolean(members, 'return_documents'),
     truncation: readOptionalBoolean(members, 'truncation') === false ? 'refuse' : null,
-    maxTokens: perDocument ?? readOptionalCount(members, 'max_doc_length'),
+    maxTokens: perDocument ?? ofJina,
   };
+}
+
+/** A text, an object with one, or a list of these, joined by a newline. */
+function readQuery(members: Members): string {
+  const value = members.get('query') ?? null;
+  if (value === null) throw invalidField('query', 'is required');
+  if (!Array.isArray(value)) return readQueryText(value, 'query');
+  return value.map((part: unknown, index) => readQueryText(part, `query[${index}]`)).join('\n');
+}
+
+/** Jina's clients send a text as `{text}`, which needs no type. */
+function readQueryText(value: unknown, field: string): string {
+  const members = readLenientObject(value);
+  const text = members.get('text');
+  const isTyped = (members.get('type') ?? null) !== null;
+  return typeof text === 'string' && !isTyped ? text : readText(value, field);
 }
 
 function readDocuments(members: Members, limit: number): readonly unknown[] {

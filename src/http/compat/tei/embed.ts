@@ -8,7 +8,7 @@ import type { RequestOf, ResultOf } from '../../../rpc/task-request.ts';
 import { cutAndNormalize } from '../../../tensor/slice.ts';
 import type { Answer } from '../../answer.ts';
 import type { CompatCall } from '../family.ts';
-import { firstModelOf, readInputs, readPromptKind, readTruncation } from './inputs.ts';
+import { firstModelOf, readInputs, readPrompt, readTruncation } from './inputs.ts';
 import { poolRows } from './pool-rows.ts';
 
 const floats: VectorForm = { encoding: 'json', output: null };
@@ -66,8 +66,8 @@ async function readVectorRequest(
   facts: ModelFacts | undefined,
 ): Promise<VectorRequest> {
   const truncation = readTruncation(members);
-  const kind = readPromptKind(members, facts);
-  return { inputs: await readInputs(members, call), kind, truncation, model: null, lane: null };
+  const prompt = readPrompt(members, facts);
+  return { inputs: await readInputs(members, call, facts), ...prompt, truncation, model: null, lane: null };
 }
 
 /** Too many are no matter of size here: no other list would do. */

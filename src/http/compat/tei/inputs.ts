@@ -3,11 +3,11 @@ import { invalidField, type ServiceError } from '../../../errors.ts';
 import type { TaskMethod } from '../../../rpc/methods.ts';
 import { checkCount, readOption, readOptionalBoolean, readOptionalString, type Members } from '../../../rpc/params.ts';
 import type { ModelFacts, ServedFacts } from '../../../rpc/served-facts.ts';
-import type { InputList, Truncation } from '../../../rpc/task-request.ts';
+import type { InputList, RequestOf, Truncation } from '../../../rpc/task-request.ts';
 import type { CompatCall } from '../family.ts';
 
 /** Ids of that service are unsigned 32-bit integers. */
-const maxId = 0xffff_ffff;
+export const maxId = 0xffff_ffff;
 
 /** That there is nothing in a member. */
 export const emptyField = (field: string): ServiceError => invalidField(field, 'cannot be empty', { received: 0 });
@@ -47,11 +47,15 @@ export function readIds(list: readonly unknown[], field: string): number[] {
 export const isIdList = (list: readonly unknown[]): boolean => typeof list[0] === 'number';
 
 /**
- * `inputs`: a text, the ids of one, or a list in which each is one of these. Ids are those of `/tokenize`: the special
- * tokens around them are taken away, because every input gets its own.
+ * `inputs`: a text, the ids of one, or a list in which each is one of these. Ids are those that `/tokenize` gives for
+ * the model that runs: the special tokens around a text are taken away, because every input gets its own.
  * @throws invalidParams; the signal's reason
  */
-export async function readInputs(members: Members, { served, signal }: CompatCall): Promise<InputList> {
+export async function readInputs(
+  members: Members,
+  { served, signal }: Pick<CompatCall, 'served' | 'signal'>,
+  model: ModelFacts | undefined,
+): Promise<InputList> {
   const field = 'inputs';
   const value = members.get(field) ?? null;
   if (value === null) throw invalidField(field, 'is required: a string, token ids, or a list of these');
@@ -63,17 +67,40 @@ export async function readInputs(members: Members, { served, signal }: CompatCal
     const name = list === value ? `${field}[${index}]` : field;
     return Array.isArray(element) ? readIds(element, name) : readFilledText(element, name, 'a string or token ids');
   });
-  if (values.every((each) => typeof each === 'string')) return { values, field };
-  const empty = { texts: [''], hasSpecialTokens: true, field };
-  const [specials = []] = await served.tokenize(empty, signal, async (tokens) => tokens);
-  const specialIds = new Set(specials.filter(({ isSpecial }) => isSpecial).map(({ id }) => id));
-  return { values: values.map((each) => (typeof each === 'string' ? each : within(each, specialIds))), field };
+  // A method without a model is refused by the task itself.
+  if (model === undefined || values.every((each) => typeof each === 'string')) return { values, field };
+  const around = await specialIdsOf(model, served, signal);
+  return { values: values.map((each) => (typeof each === 'string' ? each : within(each, around))), field };
 }
 
-/** The ids without those of the set at either end. */
-function within(ids: readonly number[], outer: ReadonlySet<number>): readonly number[] {
-  const isInner = (id: number) => !outer.has(id);
-  return ids.slice(Math.max(0, ids.findIndex(isInner)), ids.findLastIndex(isInner) + 1);
+/** Ids that a model puts around a text. */
+interface SpecialIds {
+  readonly before: readonly number[];
+  readonly behind: readonly number[];
+}
+
+/** Texts of which every vocabulary has tokens for one, to tell what stands before a text from what stands behind it. */
+const probes = ['a', '0'];
+
+async function specialIdsOf({ model }: ModelFacts, served: ServedFacts, signal: AbortSignal): Promise<SpecialIds> {
+  const asked = { texts: probes, hasSpecialTokens: true, field: 'inputs', model };
+  return served.tokenize(asked, signal, async (lists) => {
+    const tokens = lists.find((list) => list.some(({ isSpecial }) => !isSpecial)) ?? [];
+    const idsOf = (part: typeof tokens) => part.map(({ id }) => id);
+    const first = tokens.findIndex(({ isSpecial }) => !isSpecial);
+    const last = tokens.findLastIndex(({ isSpecial }) => !isSpecial);
+    return { before: idsOf(tokens.slice(0, Math.max(0, first))), behind: idsOf(tokens.slice(last + 1)) };
+  });
+}
+
+/** What stands between the special ids; all where they are not there, whatever else is at the ends. */
+function within(ids: readonly number[], { before, behind }: SpecialIds): readonly number[] {
+  const end = ids.length - behind.length;
+  const isBetween =
+    end >= before.length &&
+    before.every((id, index) => ids[index] === id) &&
+    behind.every((id, index) => ids[end + index] === id);
+  return isBetween ? ids.slice(before.length, end) : ids;
 }
 
 /** The side that is cut away, the default first. */
@@ -95,29 +122,34 @@ export function readTruncation(members: Members, prefix = ''): Truncation {
 export const firstModelOf = ({ models }: ServedFacts, method: TaskMethod): ModelFacts | undefined =>
   models.find(({ methods }) => methods.includes(method));
 
-/** Names that models give their prompts, by the kind of text that they are for. */
-const promptKinds: Readonly<Record<'query' | 'document', RegExp>> = {
-  query: /quer(y|ies)/i,
-  document: /document|passage|corpus/i,
-};
+/** What goes before each text. */
+export type ChosenPrompt = Pick<RequestOf<'embed'>, 'kind' | 'prompt'>;
+
+/** Most names that an error lists. */
+const maxListedNames = 64;
 
 /**
- * The kind of text whose prompt is named; null where none is.
- * @throws invalidParams where the model has no such prompt
+ * The prompt of the name, exactly: by the kind of text where that is its name, else itself. Without a name, the one that
+ * the model has for texts of no kind.
+ * @throws invalidParams that lists the names, where the model has none of this name
  */
-export function readPromptKind(
-  members: Members,
-  model: ModelFacts | undefined,
-  prefix = '',
-): 'query' | 'document' | null {
+export function readPrompt(members: Members, model: ModelFacts | undefined, prefix = ''): ChosenPrompt {
   const field = `${prefix}prompt_name`;
   const name = readOptionalString(members, 'prompt_name', field);
-  // A method without a model is refused by the task itself.
-  if (name === null || model === undefined) return null;
-  const { prompts } = model.vectors;
-  const available = (['query', 'document'] as const).filter((kind) => prompts[kind] !== '');
-  const kind = available.find((each) => promptKinds[each].test(name));
-  if (kind !== undefined) return kind;
-  const hint = available.length === 0 ? 'it has none' : `it has ${available.join(', ')}`;
-  throw invalidField(field, `${model.model} has no prompt of this name; ${hint}`);
+  if (name === null || model === undefined) return { kind: null };
+  const { namedPrompts } = model.vectors;
+  if (!Object.hasOwn(namedPrompts, name)) throw unknownPrompt(field, model);
+  if (name === 'query' || name === 'document') return { kind: name };
+  return { kind: null, prompt: namedPrompts[name] ?? '' };
 }
+
+function unknownPrompt(field: string, { model, vectors: { namedPrompts } }: ModelFacts): ServiceError {
+  const names = Object.keys(namedPrompts);
+  const more = names.length > maxListedNames ? `, and ${names.length - maxListedNames} more` : '';
+  const hint = names.length === 0 ? 'it has none' : `it has ${names.slice(0, maxListedNames).join(', ')}${more}`;
+  return invalidField(field, `${model} has no prompt of this name; ${hint}`);
+}
+
+/** The text of a chosen prompt. */
+export const promptTextOf = ({ kind, prompt }: ChosenPrompt, model: ModelFacts | undefined): string =>
+  prompt ?? model?.vectors.prompts[kind ?? 'unspecified'] ?? '';

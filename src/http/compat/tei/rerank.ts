@@ -5,6 +5,7 @@ import { JsonWriter } from '../../../rpc/json-writer.ts';
 import { readOptionalBoolean, readOptionalObject, type Members } from '../../../rpc/params.ts';
 import type { Answer } from '../../answer.ts';
 import type { CompatCall } from '../family.ts';
+import { relevanceOf } from '../relevance.ts';
 import { writeValue } from '../write-texts.ts';
 import { checkFilledList, emptyField, readTruncation } from './inputs.ts';
 
@@ -25,8 +26,9 @@ export async function answerRerank(call: CompatCall): Promise<Answer> {
   if (emptyIndex !== -1) throw emptyField(`texts[${emptyIndex}]`);
   const passages = { values: texts, field: 'texts' };
   const task = { method: 'rerank', query, passages, model: null, rerankMethod: null, truncation, lane: null } as const;
-  const { order, scores, rawScores, queryRows } = await call.run(task);
-  const scoreOf = (index: number) => (isRaw ? (rawScores[index] ?? 0) : (scores[index] ?? 0) / (queryRows ?? 1));
+  const result = await call.run(task);
+  const { order, rawScores } = result;
+  const scoreOf = (index: number) => (isRaw ? (rawScores[index] ?? 0) : relevanceOf(result, index));
   const writer = new JsonWriter();
   await writeList(writer, order, new Pace(), (index) => {
     writer.ascii(`{"index":${index}`);

@@ -8,7 +8,7 @@ import { cosine } from '../../../tensor/cosine.ts';
 import type { Answer } from '../../answer.ts';
 import type { CompatCall } from '../family.ts';
 import { withFieldNamed } from '../field-name.ts';
-import { checkFilledList, emptyField, firstModelOf, readFilledText, readPromptKind, readTruncation } from './inputs.ts';
+import { checkFilledList, emptyField, firstModelOf, readFilledText, readPrompt, readTruncation } from './inputs.ts';
 
 const listField = 'inputs.sentences';
 const sourceField = 'inputs.source_sentence';
@@ -25,11 +25,11 @@ export async function answerSimilarity(call: CompatCall): Promise<Answer> {
   const sentences = readSentences(inputs.get('sentences'));
   const parameters = readOptionalObject(members.get('parameters'), 'parameters');
   const truncation = readTruncation(parameters, 'parameters.');
-  const kind = readPromptKind(parameters, firstModelOf(served, 'embed'), 'parameters.');
+  const prompt = readPrompt(parameters, firstModelOf(served, 'embed'), 'parameters.');
   if (sentences.length === 0) throw emptyField(listField);
   // The source is embedded with them.
   checkFilledList([...sentences, source], listField, served.limits.batchLimit);
-  const vectors = await embedTexts(call, sentences, source, { kind, truncation });
+  const vectors = await embedTexts(call, sentences, source, { ...prompt, truncation });
   const last = vectors.at(-1) ?? new Float32Array();
   const writer = new JsonWriter();
   await writeList(writer, vectors.slice(0, -1), new Pace(), (vector) => {
@@ -49,7 +49,7 @@ async function embedTexts(
   call: CompatCall,
   sentences: readonly string[],
   source: string,
-  options: Pick<RequestOf<'embed'>, 'kind' | 'truncation'>,
+  options: Pick<RequestOf<'embed'>, 'kind' | 'prompt' | 'truncation'>,
 ): Promise<readonly Float32Array[]> {
   const inputs = { values: [...sentences, source], field: listField };
   try {

@@ -1,41 +1,59 @@
 /** Owns `/tokenize` and `/decode` of text-embeddings-inference. */
 import { invalidField } from '../../../errors.ts';
+import { vendorKey } from '../../../rpc/capabilities.ts';
 import { Pace, writeList } from '../../../rpc/encode.ts';
 import { JsonWriter } from '../../../rpc/json-writer.ts';
-import { readOptionalBoolean, readOptionalObject, type Members } from '../../../rpc/params.ts';
+import { readOptionalBoolean, readOptionalObject, readOptionalString, type Members } from '../../../rpc/params.ts';
 import type { TokenDetail } from '../../../rpc/served-facts.ts';
 import type { Answer } from '../../answer.ts';
 import type { CompatCall } from '../family.ts';
 import { writeTextList, writeValue } from '../write-texts.ts';
-import { checkFilledList, firstModelOf, isIdList, readFilledText, readIds, readPromptKind } from './inputs.ts';
+import {
+  checkFilledList,
+  firstModelOf,
+  isIdList,
+  promptTextOf,
+  readFilledText,
+  readIds,
+  readPrompt,
+} from './inputs.ts';
 
 /**
- * `[[{id, text, special, start, stop}…]…]` of each text, its prompt before it; places are bytes of UTF-8.
- * @throws invalidParams, overloaded; the signal's reason
+ * `[[{id, text, special, start, stop}…]…]` of each text, its prompt before it; places are bytes of UTF-8. Which model reads
+ * them, `x-trivec.model` may say.
+ * @throws invalidParams, unsupportedOption, overloaded; the signal's reason
  */
 export async function answerTokenize({ body, served, signal }: CompatCall): Promise<Answer> {
   const members = readOptionalObject(body, 'body');
   const hasSpecialTokens = readOptionalBoolean(members, 'add_special_tokens') ?? true;
-  const model = firstModelOf(served, 'embed') ?? served.models[0];
-  const kind = readPromptKind(members, model) ?? 'unspecified';
+  const name = readModelName(members);
+  const usual = firstModelOf(served, 'embed') ?? served.models[0];
+  const model = name === null ? usual : served.models.find((each) => each.model === name);
+  const prompt = promptTextOf(readPrompt(members, model), model);
   const texts = readTexts(members, served.limits.batchLimit);
-  const prompt = model?.vectors.prompts[kind] ?? '';
   const prompted = texts.map((text) => prompt + text);
-  const asked = { texts: prompted, hasSpecialTokens, field: 'inputs' };
+  const asked = { texts: prompted, hasSpecialTokens, field: 'inputs', model: name };
   return { status: 200, body: await served.tokenize(asked, signal, (tokens) => encodeTokens(prompted, tokens)) };
 }
 
 /**
- * `[text…]` of each list of ids.
- * @throws invalidParams, overloaded; the signal's reason
+ * `[text…]` of each list of ids, which are those of the model that `x-trivec.model` names where it is there.
+ * @throws invalidParams, unsupportedOption, overloaded; the signal's reason
  */
 export async function answerDecode({ body, served, signal }: CompatCall): Promise<Answer> {
   const members = readOptionalObject(body, 'body');
   const skipsSpecialTokens = readOptionalBoolean(members, 'skip_special_tokens') ?? true;
-  const texts = await served.decode(readIdLists(members, served.limits.batchLimit), skipsSpecialTokens, signal);
+  const ids = readIdLists(members, served.limits.batchLimit);
+  const texts = await served.decode(ids, skipsSpecialTokens, signal, readModelName(members));
   const writer = new JsonWriter();
   await writeTextList(writer, texts, new Pace());
   return { status: 200, body: writer.finish() };
+}
+
+/** Tokens are asked of any served model, though these routes have no word for one. */
+function readModelName(members: Members): string | null {
+  const vendor = readOptionalObject(members.get(vendorKey), vendorKey);
+  return readOptionalString(vendor, 'model', `${vendorKey}.model`);
 }
 
 function readTexts(members: Members, limit: number): readonly string[] {

@@ -59,6 +59,8 @@ function resultOf(request: TaskRequest, queryRows: number | null): TaskResult {
 export interface Answered {
   readonly status: number;
   readonly json: unknown;
+  /** The body as it was written. */
+  readonly text: string;
   readonly request: TaskRequest | null;
 }
 
@@ -67,6 +69,8 @@ export interface CallOptions {
   readonly headers?: IncomingHttpHeaders;
   /** Results are of a colbert model with so many rows of the query. */
   readonly queryRows?: number;
+  /** The body as it is sent; absent: as JSON is written. */
+  readonly bodyText?: string;
   /** What the task fails with. */
   readonly failure?: ServiceError;
 }
@@ -76,7 +80,7 @@ export async function callRoute(
   family: CompatFamily,
   path: string,
   body: unknown,
-  { headers = {}, queryRows, failure }: CallOptions = {},
+  { headers = {}, queryRows, bodyText = JSON.stringify(body), failure }: CallOptions = {},
 ): Promise<Answered> {
   const route = family.routes.find((each) => each.path === path);
   if (route === undefined) throw new Error(`${family.name} has no route ${path}`);
@@ -86,7 +90,7 @@ export async function callRoute(
     if (failure !== undefined) throw failure;
     return resultOf(request, queryRows ?? null);
   };
-  const call = { incoming: { headers }, body, run, served, signal: new AbortController().signal };
+  const call = { incoming: { headers }, body, bodyText, run, served, signal: new AbortController().signal };
   const { status, body: bytes } = await route.answer(call as unknown as CompatCall);
-  return { status, json: JSON.parse(String(bytes)), request: asked[0] ?? null };
+  return { status, json: JSON.parse(String(bytes)), text: String(bytes), request: asked[0] ?? null };
 }

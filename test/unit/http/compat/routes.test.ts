@@ -3,9 +3,10 @@ import { ServiceError } from '../../../../src/errors.ts';
 import type { CompatCall, CompatFamily, CompatRoute } from '../../../../src/http/compat/family.ts';
 import type { CompatParts } from '../../../../src/http/compat/routes.ts';
 import { routeTable } from '../../../../src/http/compat/route-table.ts';
+import { jinaFamily } from '../../../../src/http/compat/jina.ts';
 import { createMemoryBudget } from '../../../../src/http/memory-budget.ts';
 import type { ResultOf } from '../../../../src/rpc/task-request.ts';
-import { createHarnesses, onlyWith, post, request } from '../harness.ts';
+import { createHarnesses, onlyWith, parseAnswer, post, request } from '../harness.ts';
 
 const harnesses = createHarnesses();
 afterEach(() => harnesses.closeAll());
@@ -175,6 +176,21 @@ describe('a call of a compatible route', () => {
     const { answer, harness } = await callTo({ compat, memory: createMemoryBudget(100) }, post('/e'));
     expect(JSON.parse(answer.body)).toMatchObject({ errorName: 'overloaded', retryAfterMs: 1000 });
     expect(harness.refused).toEqual(['crowded']);
+  });
+
+  it("whose body is still on its way when the server leaves is told so in its family's words", async () => {
+    const harness = await harnesses.start({ compat: partsOf(jinaFamily) });
+    const connection = await harness.open();
+    connection.socket.write('POST /rerank HTTP/1.1\r\nHost: localhost\r\nContent-Length: 90\r\n\r\n{"query"');
+    await harness.exchange(post('/rcp/ping'));
+    await harness.close(60_000);
+    const answer = parseAnswer(await connection.ended);
+    expect([answer.status, answer.headers.get('connection'), answer.headers.get('retry-after')]).toEqual([
+      503,
+      'close',
+      '1',
+    ]);
+    expect(JSON.parse(answer.body)).toMatchObject({ detail: 'The server is shutting down' });
   });
 
   it('needs the key, before its body is looked at', async () => {

@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { cohereFamily } from '../../../../src/http/compat/cohere.ts';
 import type { CompatFamily } from '../../../../src/http/compat/family.ts';
 import { jinaFamily } from '../../../../src/http/compat/jina.ts';
+import { relevanceOf } from '../../../../src/http/compat/relevance.ts';
 import { callRoute, scores } from './fake-call.ts';
 
 const routes: readonly (readonly [string, CompatFamily])[] = [
@@ -101,6 +102,23 @@ describe('the path that Cohere and Jina share', () => {
     expect(ranked.request).toMatchObject({ passages: { values: ['x\na', 'b', 'z\nc'] } });
   });
 
+  it('every digit of a document that is given back is as it was sent', async () => {
+    const sent = [
+      '{"text":"a","id":12345678901234567890,"weight":1e400}',
+      '"b"',
+      '{ "text" : "c]},\\"", "ratio": 1.10, "text":"d", "of":[{"n":-0}, 0.10000000000000000001] }',
+    ];
+    for (const bodyText of [
+      `{"documents":[5],"query":"q","d\\u006fcuments" : [ ${sent.join(' ,\n')} ] ,"top_n":3}`,
+      `{"documents":[${sent.join(',')}],"query":{"text":"documents"},"other":{"documents":["x"]}}`,
+    ]) {
+      const answer = await jina(JSON.parse(bodyText) as object, { bodyText });
+      expect(answer.text).toContain(`"document":${sent[0] ?? ''}}`);
+      expect(answer.text).toContain(`"document":${sent[2] ?? ''}}`);
+      expect(answer.text).toContain('"document":{"text":"b"}}');
+    }
+  });
+
   it('errors do not repeat the names in rank_fields', async () => {
     for (const document of [{}, { secret: 5 }]) {
       const refused = jina({ query: 'q', documents: [document], rank_fields: ['secret'] });
@@ -114,10 +132,22 @@ describe('the path that Cohere and Jina share', () => {
   it('a query may be an object with a text', async () => {
     const query = { type: 'text', text: 'q' };
     expect((await jina({ ...base, query })).request).toMatchObject({ query: 'q' });
+    expect((await jina({ ...base, query: { text: 'q' } })).request).toMatchObject({ query: 'q' });
+    expect((await jina({ ...base, query: ['p', { text: 'q' }, query] })).request).toMatchObject({ query: 'p\nq\nq' });
+    await expect(jina({ ...base, query: { image: 'x' } })).rejects.toMatchObject({ data: { field: 'query.type' } });
+    await expect(jina({ ...base, query: { type: 'image', text: 'q' } })).rejects.toMatchObject({
+      data: { field: 'query.type' },
+    });
   });
 
   it('a sum over the rows of a query becomes their mean', async () => {
     expect((await jina({ ...base, return_documents: false }, { queryRows: 32 })).json).toMatchObject({ results: bare });
+  });
+
+  it('that mean is 1 at most, whatever rounding did to the sum', async () => {
+    expect(relevanceOf({ scores: [32.00001017, -32.001], queryRows: 32 }, 0)).toBe(1);
+    expect(relevanceOf({ scores: [32.00001017, -32.001], queryRows: 32 }, 1)).toBe(-1);
+    expect(relevanceOf({ scores: [1.5], queryRows: null }, 0)).toBe(1.5);
   });
 
   it('truncation false refuses what is too long', async () => {

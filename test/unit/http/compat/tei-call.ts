@@ -22,17 +22,26 @@ export const denseModel: ModelFacts = {
   maxInputTokens: 256,
   dimension: 4,
   pooling: 'mean',
-  vectors: { prompts: { query: '', document: '', unspecified: '' }, isNormalized: true, plainPooling: 'mean' },
+  vectors: {
+    prompts: { query: '', document: '', unspecified: '' },
+    namedPrompts: {},
+    isNormalized: true,
+    plainPooling: 'mean',
+  },
 };
 
-/** Ids 101 and 102 stand around every text; a word is a token. */
-function tokensOf(text: string, hasSpecialTokens: boolean): TokenDetail[] {
+/** A model that makes terms. */
+export const termsModel: ModelFacts = { ...denseModel, model: 'terms@1', methods: ['embed/sparse'] };
+
+/** Ids 101 and 102 stand around every text, 201 and 202 around those of the model for terms; a word is a token. */
+function tokensOf(text: string, hasSpecialTokens: boolean, model: string | null = null): TokenDetail[] {
   const special = (id: number): TokenDetail => ({ id, text: `[${id}]`, isSpecial: true, start: null, end: null });
   const words = [...text.matchAll(/\S+/gu)].map((match, index) => {
     const start = [...text.slice(0, match.index)].length;
     return { id: index + 1, text: match[0], isSpecial: false, start, end: start + [...match[0]].length };
   });
-  return hasSpecialTokens ? [special(101), ...words, special(102)] : words;
+  const [first, last] = model === termsModel.model ? [201, 202] : [101, 102];
+  return hasSpecialTokens ? [special(first), ...words, special(last)] : words;
 }
 
 /** What a call gave, and what it asked the task for. */
@@ -64,13 +73,14 @@ export async function callTei(
       maxQueuedItems: 16,
     },
     server: { name: 'test', version: '1.2.3' },
-    tokenize: async ({ texts, hasSpecialTokens }, _signal, use) =>
-      use(texts.map((text) => tokensOf(text, hasSpecialTokens))),
+    tokenize: async ({ texts, hasSpecialTokens, model }, _signal, use) =>
+      use(texts.map((text) => tokensOf(text, hasSpecialTokens, model))),
     decode: async (ids, skips) => ids.map((list) => `${list.join('-')}${skips ? '' : ' raw'}`),
   };
   const call: CompatCall = {
     incoming: new IncomingMessage(new Socket()),
     body,
+    bodyText: body === undefined ? '' : JSON.stringify(body),
     pathName: null,
     served,
     signal: new AbortController().signal,

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { ServiceError, type ErrorName } from '../../../../src/errors.ts';
 import { teiFamily } from '../../../../src/http/compat/tei.ts';
 import { vectorFactsOf } from '../../../../src/task/vector-facts.ts';
-import { callTei, denseModel, type Results } from './tei-call.ts';
+import { callTei, denseModel, termsModel, type Results } from './tei-call.ts';
 
 const vectors = [Float32Array.of(0.1, 0, -0.5, 1), Float32Array.of(1, 0, 0, 0), Float32Array.of(0, 1, 0, 0)];
 const matrix = { values: Float32Array.of(1, 2, 3, 4, 3, 4, 5, 8), dimension: 4 };
@@ -16,7 +16,11 @@ const results: Results = {
 };
 const withPrompts = {
   ...denseModel,
-  vectors: { ...denseModel.vectors, prompts: { query: 'query: ', document: '', unspecified: 'text: ' } },
+  vectors: {
+    ...denseModel.vectors,
+    prompts: { query: 'query: ', document: '', unspecified: 'text: ' },
+    namedPrompts: { query: 'query: ', STS: '', 'Retrieval-query': 'find: ' },
+  },
 };
 
 describe('embed', () => {
@@ -56,11 +60,35 @@ describe('embed', () => {
     expect(requests[0]).toMatchObject({ truncation });
   });
 
-  it('takes ids, of one text or among texts, and leaves out the special tokens around them', async () => {
+  it('takes ids, of one text or among texts, and leaves out what /tokenize puts around a text', async () => {
     const alone = await callTei('/embed', { inputs: [101, 7, 101, 8, 102] }, { results });
     expect(alone.requests[0]).toMatchObject({ inputs: { values: [[7, 101, 8]] } });
     const among = await callTei('/embed', { inputs: [[101, 102], 'a', [7]] }, { results });
     expect(among.requests[0]).toMatchObject({ inputs: { values: [[], 'a', [7]] } });
+  });
+
+  it.each([
+    ['the text itself begins and ends with them', [101, 101, 7, 102, 102], [101, 7, 102]],
+    ['they stand at one end only', [101, 7], [101, 7]],
+    ['they stand at the wrong ends', [102, 7, 101], [102, 7, 101]],
+    ['there is less than they are', [101], [101]],
+  ])('of ids it leaves out nothing else where %s', async (_, inputs, expected) => {
+    for (const path of ['/embed', '/embed_all']) {
+      const { requests } = await callTei(path, { inputs }, { results });
+      expect(requests[0]).toMatchObject({ inputs: { values: [expected] } });
+    }
+  });
+
+  it('what is left out is what the model that runs puts around a text', async () => {
+    const models = [denseModel, termsModel];
+    const inputs = [
+      [201, 7, 202],
+      [101, 7, 102],
+    ];
+    const sparse = await callTei('/embed_sparse', { inputs }, { results, models });
+    expect(sparse.requests[0]).toMatchObject({ inputs: { values: [[7], [101, 7, 102]] } });
+    const dense = await callTei('/embed', { inputs }, { results, models });
+    expect(dense.requests[0]).toMatchObject({ inputs: { values: [[201, 7, 202], [7]] } });
   });
 
   it('gives vectors that have no unit length where the rows tell them', async () => {
@@ -95,18 +123,39 @@ describe('embed', () => {
     expect((await callTei('/embed', { inputs: 'a', normalize: true }, options)).json).toEqual([[0.6, 0.8]]);
   });
 
-  it('takes a prompt by its name where the model has it', async () => {
-    const options = { results, models: [withPrompts] };
-    const { requests } = await callTei('/embed', { inputs: 'a', prompt_name: 'search_query' }, options);
-    expect(requests[0]).toMatchObject({ kind: 'query' });
-    for (const prompt_name of ['document', 'classification']) {
-      const { status, json } = await callTei('/embed', { inputs: 'a', prompt_name }, options);
-      expect(status).toBe(422);
-      expect(json).toMatchObject({
-        error_type: 'Validation',
-        error: expect.stringContaining('prompt_name') as unknown,
-      });
-    }
+  it.each(['/embed', '/embed_all', '/embed_sparse', '/similarity'])(
+    '%s takes a prompt by exactly its name, and refuses any other with those that there are',
+    async (path) => {
+      const models = [{ ...withPrompts, methods: ['embed', 'embed/sparse'] as const }];
+      const ask = (prompt_name: unknown) => {
+        const similar = { inputs: { source_sentence: 'a', sentences: ['b'] }, parameters: { prompt_name } };
+        return callTei(path, path === '/similarity' ? similar : { inputs: 'a', prompt_name }, { results, models });
+      };
+      const chosen = async (name: string | null) => {
+        const [request] = (await ask(name)).requests;
+        return request?.method === 'rerank' ? undefined : { kind: request?.kind, prompt: request?.prompt };
+      };
+      expect(await chosen(null)).toEqual({ kind: null, prompt: undefined });
+      expect(await chosen('query')).toEqual({ kind: 'query', prompt: undefined });
+      expect(await chosen('Retrieval-query')).toEqual({ kind: null, prompt: 'find: ' });
+      expect(await chosen('STS')).toEqual({ kind: null, prompt: '' });
+      for (const wrong of ['search_query', 'Query', 'document', '', 'toString', '__proto__']) {
+        const { status, json, requests } = await ask(wrong);
+        expect({ status, requests }).toEqual({ status: 422, requests: [] });
+        const field = path === '/similarity' ? 'parameters.prompt_name' : 'prompt_name';
+        expect(json).toEqual({
+          error: `${field}: dense@1 has no prompt of this name; it has query, STS, Retrieval-query`,
+          error_type: 'Validation',
+        });
+      }
+    },
+  );
+
+  it('of very many prompts an error lists some', async () => {
+    const namedPrompts = Object.fromEntries(Array.from({ length: 70 }, (_, index) => [`name${index}`, '']));
+    const models = [{ ...denseModel, vectors: { ...denseModel.vectors, namedPrompts } }];
+    const { json } = await callTei('/embed', { inputs: 'a', prompt_name: 'x' }, { results, models });
+    expect(json).toMatchObject({ error: expect.stringMatching(/name63, and 6 more$/) as unknown });
   });
 });
 
@@ -219,8 +268,19 @@ describe('tokens', () => {
     const body = { inputs: ['a'], add_special_tokens: false, prompt_name: 'query' };
     const named = await callTei('/tokenize', body, { models: [withPrompts] });
     expect(named.json).toMatchObject([[{ text: 'query:' }, { text: 'a', start: 7, stop: 8 }]]);
+    const other = await callTei('/tokenize', { ...body, prompt_name: 'Retrieval-query' }, { models: [withPrompts] });
+    expect(other.json).toMatchObject([[{ text: 'find:' }, { text: 'a' }]]);
     const usual = await callTei('/tokenize', { ...body, prompt_name: null }, { models: [withPrompts] });
     expect(usual.json).toMatchObject([[{ text: 'text:' }, { text: 'a' }]]);
+  });
+
+  it('are those of the model that `x-trivec.model` names, with its prompt', async () => {
+    const models = [denseModel, { ...withPrompts, model: 'other@1', methods: ['embed/multi'] as const }];
+    const body = { inputs: ['a'], add_special_tokens: false };
+    expect((await callTei('/tokenize', body, { models })).json).toMatchObject([[{ text: 'a' }]]);
+    const named = await callTei('/tokenize', { ...body, 'x-trivec': { model: 'other@1' } }, { models });
+    expect(named.json).toMatchObject([[{ text: 'text:' }, { text: 'a' }]]);
+    expect((await callTei('/decode', { ids: [1], 'x-trivec': { model: 7 } })).status).toBe(422);
   });
 
   it('decodes one list of ids or several', async () => {
@@ -303,6 +363,7 @@ describe('what is refused', () => {
     ['/embed', { inputs: 'secret', dimensions: '2' }, 422, 'dimensions'],
     ['/embed', { inputs: 'secret', prompt_name: 3 }, 422, 'prompt_name'],
     ['/embed', { inputs: 'secret', prompt_name: 'query' }, 422, 'prompt_name'],
+    ['/embed', { inputs: 'secret', dimensions: 1e30 }, 422, 'dimensions'],
     ['/embed_sparse', { inputs: [] }, 400, 'inputs'],
     ['/embed_all', { inputs: false }, 422, 'inputs'],
     ['/', { inputs: [] }, 400, 'inputs'],
@@ -342,6 +403,11 @@ describe('what is refused', () => {
       error_type: status === 400 ? 'Empty' : 'Validation',
     });
     expect(JSON.stringify(json)).not.toContain('secret');
+  });
+
+  it('dimensions beyond the model are told as they were sent', async () => {
+    const { json } = await callTei('/embed', { inputs: 'a', dimensions: 1e30 }, { results });
+    expect(json).toMatchObject({ error: 'dimensions: is 1e+30, the model has 4' });
   });
 
   it.each([

@@ -23,7 +23,12 @@ const modelOf = (model: string, methods: readonly TaskMethod[]): ModelFacts => (
   maxInputTokens: 256,
   dimension: 4,
   pooling: 'mean',
-  vectors: { prompts: { query: '', document: '', unspecified: '' }, isNormalized: true, plainPooling: 'mean' },
+  vectors: {
+    prompts: { query: '', document: '', unspecified: '' },
+    namedPrompts: {},
+    isNormalized: true,
+    plainPooling: 'mean',
+  },
 });
 
 const facts: ApiFacts = {
