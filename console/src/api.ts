@@ -13,13 +13,16 @@ export class CallFailure extends Error {
   }
 }
 
-/** The server, seen from this page. */
+/** Longest wait for what the page asks by itself, and nobody could stop. @unit ms */
+const maxLookMs = 5000;
+
+/** The server, seen from this page. A call that is given no signal to stop it ends by itself after a while. */
 export interface Api {
   /**
    * The result of one call of RCP.
    * @throws CallFailure
    */
-  call(method: string, params: unknown): Promise<unknown>;
+  call(method: string, params: unknown, stop?: AbortSignal): Promise<unknown>;
   /**
    * The same for what the page does by itself: it asks for no key.
    * @throws CallFailure
@@ -29,7 +32,7 @@ export interface Api {
    * What a path answers to a JSON text, as it came; an empty text where it has nothing to say.
    * @throws CallFailure
    */
-  post(path: string, body: string): Promise<string>;
+  post(path: string, body: string, stop?: AbortSignal): Promise<string>;
   /**
    * What a path answers; asks for no key.
    * @throws CallFailure
@@ -37,6 +40,8 @@ export interface Api {
   read(path: string): Promise<string>;
   /** Asks for a key; false where none was given. */
   askForKey(): Promise<boolean>;
+  /** Calls back whenever a key was given: commands that are shown have to name it from then on. */
+  readonly onKey: (listener: () => void) => void;
   /** The command that makes a call. */
   readonly curl: (call: PlannedCall) => string;
 }
@@ -58,21 +63,25 @@ export const planned = (method: string, params: unknown): PlannedCall & { readon
 export function createApi(key: KeyHolder): Api {
   const urlOf = (path: string) => new URL(path, document.baseURI).href;
 
-  const send = async (path: string, body: string | null): Promise<Response> => {
+  const send = async (path: string, body: string | null, stop?: AbortSignal): Promise<Answered> => {
     const held = key.get();
     const headers: Record<string, string> = held === null ? {} : { Authorization: `Bearer ${held}` };
     if (body !== null) headers['Content-Type'] = 'application/json';
     try {
-      return await fetch(urlOf(path), { method: body === null ? 'GET' : 'POST', body, headers, cache: 'no-store' });
+      // For each request anew: who asks again has waited for the user, not for the server.
+      const signal = stop ?? AbortSignal.timeout(maxLookMs);
+      const method = body === null ? 'GET' : 'POST';
+      const response = await fetch(urlOf(path), { method, body, headers, signal, cache: 'no-store' });
+      return { status: response.status, isOk: response.ok, text: await response.text() };
     } catch {
-      throw new CallFailure(0, 'The server does not answer.');
+      throw new CallFailure(0, stop?.aborted === true ? 'Stopped.' : 'The server does not answer.');
     }
   };
 
-  const post = async (path: string, body: string): Promise<string> => {
+  const post = async (path: string, body: string, stop?: AbortSignal): Promise<string> => {
     for (;;) {
       const held = key.get();
-      const response = await send(path, body);
+      const response = await send(path, body, stop);
       const hasNewKey = () => key.get() !== held;
       if (response.status === 401 && (hasNewKey() || (await key.ask(held !== null)))) continue;
       return textOf(response);
@@ -81,16 +90,17 @@ export function createApi(key: KeyHolder): Api {
 
   return {
     post,
-    async call(method, params) {
+    async call(method, params, stop) {
       const { path, body } = planned(method, params);
-      return resultOf(await post(path, body));
+      return resultOf(await post(path, body, stop));
     },
     async look(method, params) {
       const { path, body } = planned(method, params);
-      return resultOf(await textOf(await send(path, body)));
+      return resultOf(textOf(await send(path, body)));
     },
     read: async (path) => textOf(await send(path, null)),
     askForKey: () => key.ask(key.get() !== null),
+    onKey: key.onGiven,
     curl: ({ path, body }) => curlOf({ url: urlOf(path), body, hasKey: key.get() !== null }),
   };
 }
@@ -106,9 +116,15 @@ function resultOf(text: string): unknown {
   throw new CallFailure(200, `${error.message} (${error.code})`);
 }
 
-async function textOf(response: Response): Promise<string> {
-  if (response.ok) return response.text();
-  throw new CallFailure(response.status, failureText(response.status));
+interface Answered {
+  readonly status: number;
+  readonly isOk: boolean;
+  readonly text: string;
+}
+
+function textOf({ status, isOk, text }: Answered): string {
+  if (isOk) return text;
+  throw new CallFailure(status, failureText(status));
 }
 
 function failureText(status: number): string {

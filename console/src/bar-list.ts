@@ -1,6 +1,7 @@
 /** Owns a list of values with bars: the number stands beside its bar. */
 import { element } from './element.ts';
 import { rove } from './grid-keys.ts';
+import { isolated, plainSentence, shownSentence, type Sentence } from './quoted.ts';
 
 /** One line of the list. */
 export interface Bar {
@@ -9,7 +10,7 @@ export interface Bar {
   readonly note?: string;
   readonly value: number;
   /** What the line says when it is meant. */
-  readonly told: string;
+  readonly told: Sentence;
 }
 
 /** A list that the pointer and the arrows read line by line. */
@@ -25,8 +26,8 @@ export function barList(label: string, bars: readonly Bar[], isOrdered: boolean)
     bar.style.setProperty('--share', String(Math.max(0, value / greatest)));
     const line = element(
       'li',
-      { title: told },
-      element('span', { class: 'text' }, text, note === undefined ? null : element('small', {}, note)),
+      { title: plainSentence(told) },
+      element('span', { class: 'text' }, isolated(text), note === undefined ? null : element('small', {}, note)),
       element('span', { class: 'value' }, value.toFixed(3)),
       bar,
     );
@@ -35,7 +36,7 @@ export function barList(label: string, bars: readonly Bar[], isOrdered: boolean)
   rove(
     lines.map((line) => [line]),
     ({ row }) => {
-      readout.textContent = bars[row]?.told ?? '';
+      readout.replaceChildren(...shownSentence(bars[row]?.told ?? []));
     },
   );
   const list = element(isOrdered ? 'ol' : 'ul', { class: 'bars', 'aria-label': label }, ...lines);

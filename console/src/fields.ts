@@ -25,11 +25,16 @@ export function lineField(label: string, value: string): Field<HTMLInputElement>
   return { input, view: element('div', { class: 'field' }, element('label', { for: id }, label), input) };
 }
 
+type Choices = readonly (readonly [value: string, text: string])[];
+
+/** Choices as a list holds them. */
+export const choices = (list: Choices): HTMLOptionElement[] =>
+  list.map(([value, text]) => element('option', { value }, text));
+
 /** A choice; the first one is chosen. */
-export function choiceField(label: string, choices: readonly (readonly [string, string])[]): Field<HTMLSelectElement> {
+export function choiceField(label: string, list: Choices): Field<HTMLSelectElement> {
   const id = freshId('field');
-  const options = choices.map(([value, text]) => element('option', { value }, text));
-  const input = element('select', { id }, ...options);
+  const input = element('select', { id }, ...choices(list));
   return { input, view: element('div', { class: 'field short' }, element('label', { for: id }, label), input) };
 }
 

@@ -10,8 +10,10 @@ export interface Look {
 
 /** What a server did between two looks, and how it stands at the later one. */
 export interface Figures {
-  readonly tokensPerSecond: number;
-  readonly callsPerSecond: number;
+  /** null where there was no look before. */
+  readonly tokensPerSecond: number | null;
+  /** null where there was no look before. */
+  readonly callsPerSecond: number | null;
   /** null where no call was answered. @unit ms */
   readonly p50Ms: number | null;
   /** @unit ms */
@@ -80,14 +82,16 @@ const refusalMetrics = [
   ['key', 'trivec_key_refusals_total'],
 ] as const;
 
-/** Figures of the time between two looks. */
-export function figuresOf(before: Look, after: Look): Figures {
-  const seconds = Math.max(0.001, (after.atMs - before.atMs) / 1000);
+/** Figures of the time between two looks; of the later one alone where there is none before it. */
+export function figuresOf(before: Look | null, after: Look): Figures {
   const now = (name: string) => sumOf(after.samples, name);
   // A counter that fell was begun again: the server is another one.
-  const rate = (name: string, isMeant?: (labels: Sample['labels']) => boolean) =>
-    Math.max(0, sumOf(after.samples, name, isMeant) - sumOf(before.samples, name, isMeant)) / seconds;
-  const buckets = bucketsBetween(before.samples, after.samples, 'trivec_call_seconds_bucket');
+  const rate = (name: string, isMeant?: (labels: Sample['labels']) => boolean) => {
+    if (before === null) return null;
+    const seconds = Math.max(0.001, (after.atMs - before.atMs) / 1000);
+    return Math.max(0, sumOf(after.samples, name, isMeant) - sumOf(before.samples, name, isMeant)) / seconds;
+  };
+  const buckets = before === null ? [] : bucketsBetween(before.samples, after.samples, 'trivec_call_seconds_bucket');
   const milliseconds = (share: number) => {
     const value = quantile(buckets, share);
     return value === null ? null : value * 1000;

@@ -1,6 +1,8 @@
 /** Owns drawing a matrix: each cell its number and a shade for it; which texts meet there is told below. */
 import { element } from './element.ts';
 import { rove } from './grid-keys.ts';
+import { isolated, shownSentence, type Sentence } from './quoted.ts';
+import { withoutTurns } from './turns.ts';
 
 /** A matrix and what its rows and columns are. */
 export interface HeatMapParts {
@@ -11,7 +13,7 @@ export interface HeatMapParts {
   /** Whether a cell is marked, beside its shade. */
   readonly isMarked?: (row: number, column: number) => boolean;
   /** What a cell says when it is meant. */
-  readonly tell: (row: number, column: number) => string;
+  readonly tell: (row: number, column: number) => Sentence;
   /** Whether columns show their text, or their number only. */
   readonly hasColumnTexts: boolean;
 }
@@ -38,7 +40,7 @@ export function heatMap(parts: HeatMapParts): HTMLElement {
     }),
   );
   rove(cells, ({ row, column }) => {
-    readout.textContent = tell(row, column);
+    readout.replaceChildren(...shownSentence(tell(row, column)));
   });
   const head = element(
     'tr',
@@ -47,19 +49,20 @@ export function heatMap(parts: HeatMapParts): HTMLElement {
     ...columns.map((text, index) =>
       element(
         'th',
-        { scope: 'col', title: text, class: hasColumnTexts ? 'text' : '' },
-        element('span', {}, hasColumnTexts ? text : String(index + 1)),
+        { scope: 'col', title: withoutTurns(text), class: hasColumnTexts ? 'text' : '' },
+        element('span', {}, hasColumnTexts ? isolated(text) : String(index + 1)),
       ),
     ),
   );
   const lines = cells.map((line, index) => {
     const name = rows[index] ?? '';
-    const text = hasColumnTexts ? name : `${index + 1}. ${name}`;
-    return element('tr', {}, element('th', { scope: 'row', title: name }, element('span', {}, text)), ...line);
+    const place = hasColumnTexts ? null : `${index + 1}. `;
+    const text = element('span', {}, place, isolated(name));
+    return element('tr', {}, element('th', { scope: 'row', title: withoutTurns(name) }, text), ...line);
   });
   const table = element(
     'table',
-    { class: 'heat', role: 'grid', 'aria-label': label },
+    { class: 'heat', role: 'grid', 'aria-label': withoutTurns(label) },
     element('thead', {}, head),
     element('tbody', {}, ...lines),
   );

@@ -1,5 +1,16 @@
 /** Owns what the page reads of `info`. */
 
+/** How the rows of an uncut text follow from its tokens. */
+export interface RowTokens {
+  /** Token put behind the first one. */
+  readonly markerId?: number;
+  /** Token that fills the text up to the rows that there are. */
+  readonly fillId?: number;
+  /** Tokens without a row. */
+  readonly skippedIds: readonly number[];
+  readonly keepsFirstRow: boolean;
+}
+
 /** A model as `info` lists it. */
 export interface ModelInfo {
   readonly id: string;
@@ -8,6 +19,8 @@ export interface ModelInfo {
   readonly dimension?: number;
   readonly method?: string;
   readonly maxQueryTokens?: number;
+  /** Only where rows follow from the tokens of the text alone. */
+  readonly rowTokens?: Readonly<Record<'query' | 'document', RowTokens>>;
 }
 
 /** A device as `info` lists it. */
@@ -44,3 +57,7 @@ export const rerankMethodsOf = ({ capabilities }: Info): string[] => {
   const methods = capabilities.rerank?.['methods'];
   return Array.isArray(methods) ? methods.map(String) : [];
 };
+
+/** Most texts of a call. */
+export const batchLimitOf = ({ capabilities }: Info, task: TaskName): number =>
+  Number(capabilities[task]?.['batchLimit'] ?? Infinity);

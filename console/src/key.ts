@@ -1,5 +1,6 @@
 /** Owns the caller's key: in memory, or for this tab where the user wants that; and the dialog that asks for it. */
 import { element, freshId } from './element.ts';
+import { openStorage } from './storage.ts';
 
 const storageKey = 'trivec-api-key';
 
@@ -8,18 +9,22 @@ export interface KeyHolder {
   readonly get: () => string | null;
   /** Asks for a key; false where the user gave none. Asked twice at a time, it asks once. */
   ask(wasRefused: boolean): Promise<boolean>;
+  /** Calls back whenever a key was given. */
+  readonly onGiven: (listener: () => void) => void;
 }
 
 /** A holder that begins with what this tab kept. */
 export function createKeyHolder(): KeyHolder {
-  let key = sessionStorage.getItem(storageKey);
+  const storage = openStorage('session');
+  const listeners: (() => void)[] = [];
+  let key = storage.get(storageKey);
   let asking: Promise<boolean> | null = null;
   const ask = async (wasRefused: boolean): Promise<boolean> => {
     const given = await openDialog(wasRefused);
     if (given === null) return false;
     key = given.key;
-    if (given.isKept) sessionStorage.setItem(storageKey, key);
-    else sessionStorage.removeItem(storageKey);
+    storage.set(storageKey, given.isKept ? key : null);
+    for (const listener of listeners) listener();
     return true;
   };
   return {
@@ -30,6 +35,7 @@ export function createKeyHolder(): KeyHolder {
       });
       return asking;
     },
+    onGiven: (listener) => void listeners.push(listener),
   };
 }
 

@@ -30,8 +30,5 @@ export function niceCeiling(value: number): number {
   return ([1, 2, 5, 10].find((factor) => factor * power >= value) ?? 10) * power;
 }
 
-/** A label for each row: its token where there is one token for each row, else its position. */
-export function rowLabels(rows: number, tokens: readonly string[] | undefined): string[] {
-  if (tokens?.length === rows) return [...tokens];
-  return Array.from({ length: rows }, (_, index) => `row ${index + 1}`);
-}
+/** A label for each row by its position. */
+export const rowNumbers = (rows: number): string[] => Array.from({ length: rows }, (_, index) => `row ${index + 1}`);

@@ -22,23 +22,25 @@ export interface CallPanelParts {
   readonly action: string;
   /** The calls that the form stands for now, or what is wrong with the form. */
   readonly plan: () => { readonly calls: readonly PlannedCall[] } | { readonly problem: string };
-  /** Makes the call; the sentence says what came of it. */
-  readonly run: (result: HTMLElement) => Promise<string>;
+  /** Makes the call, until it is stopped; the sentence says what came of it. */
+  readonly run: (result: HTMLElement, stop: AbortSignal) => Promise<string>;
 }
 
 /** What went wrong, for the user. */
 export const failureOf = (error: unknown): string =>
   error instanceof CallFailure ? error.message : 'The answer could not be read.';
 
-/** A panel with a form; Ctrl+Enter in any field sends it. */
+/** A panel with a form; Ctrl+Enter in any field sends it, and what runs can be stopped, however long it takes. */
 export function createCallPanel(api: Api, parts: CallPanelParts): Panel {
   const { id, title, purpose, fields, action, plan, run } = parts;
   const button = element('button', { type: 'submit' }, action);
+  const stopButton = element('button', { type: 'button', class: 'quiet', hidden: true }, 'Stop');
   const status = element('p', { class: 'status', role: 'status', 'aria-live': 'polite' });
   const result = element('div', { class: 'result' });
   const curl = curlView();
-  const form = element('form', { class: 'card' }, ...fields, element('div', { class: 'actions' }, button, status));
-  let isRunning = false;
+  const actions = element('div', { class: 'actions' }, button, stopButton, status);
+  const form = element('form', { class: 'card' }, ...fields, actions);
+  let running: AbortController | null = null;
 
   const showCurl = () => {
     const form = plan();
@@ -49,26 +51,31 @@ export function createCallPanel(api: Api, parts: CallPanelParts): Panel {
     const form = showCurl();
     const isPossible = 'calls' in form;
     // What runs is told until it has ended, whatever is typed meanwhile.
-    if (isRunning) return isPossible;
+    if (running !== null) return isPossible;
     status.textContent = isPossible ? '' : form.problem;
     status.classList.toggle('problem', !isPossible);
     return isPossible;
   };
   const submit = async () => {
-    if (isRunning || !showPlan()) return;
-    isRunning = true;
+    if (running !== null || !showPlan()) return;
+    const { signal } = (running = new AbortController());
     button.setAttribute('aria-disabled', 'true');
+    stopButton.hidden = false;
     status.textContent = 'Running …';
     try {
-      status.textContent = await run(result);
+      status.textContent = await run(result, signal);
     } catch (error) {
       status.textContent = failureOf(error);
-      status.classList.add('problem');
+      status.classList.toggle('problem', !signal.aborted);
     } finally {
-      isRunning = false;
+      running = null;
       button.removeAttribute('aria-disabled');
+      if (document.activeElement === stopButton) button.focus();
+      stopButton.hidden = true;
     }
   };
+  stopButton.addEventListener('click', () => running?.abort());
+  api.onKey(showCurl);
   form.noValidate = true;
   form.addEventListener('submit', (event) => {
     event.preventDefault();

@@ -1,5 +1,6 @@
 /** Owns light and dark: what the system wants, unless the user chose. */
 import { element } from './element.ts';
+import { openStorage } from './storage.ts';
 
 const storageKey = 'trivec-theme';
 const themes = ['system', 'light', 'dark'] as const;
@@ -10,9 +11,10 @@ function apply(theme: Theme): void {
   else document.documentElement.dataset['theme'] = theme;
 }
 
-/** A button that goes through the themes; the choice stays in this browser. */
+/** A button that goes through the themes; the choice stays in this browser, where that keeps anything. */
 export function themeButton(): HTMLButtonElement {
-  const stored = localStorage.getItem(storageKey);
+  const storage = openStorage('local');
+  const stored = storage.get(storageKey);
   let theme: Theme = themes.find((known) => known === stored) ?? 'system';
   const button = element('button', { type: 'button', class: 'quiet theme' });
   const show = () => {
@@ -21,7 +23,7 @@ export function themeButton(): HTMLButtonElement {
   };
   button.addEventListener('click', () => {
     theme = themes[(themes.indexOf(theme) + 1) % themes.length] ?? 'system';
-    localStorage.setItem(storageKey, theme);
+    storage.set(storageKey, theme);
     show();
   });
   show();

@@ -1,35 +1,54 @@
-/** Owns the words behind ids and rows: asked of the server, with numbers where it does not tell. */
+/** Owns the words behind ids and rows: asked of the server by the model whose they are, never guessed. */
 import type { Api } from './api.ts';
-import type { Info } from './info.ts';
+import type { Token } from './row-tokens.ts';
 
-/** Whose words the server tells: its first model's; null where those are the words of the model that was asked. */
-export function wordsHint(info: Info, modelId: string): string | null {
-  const teller = Object.values(info['x-trivec'].models).flat()[0]?.id;
-  return teller === undefined || teller === modelId ? null : `Words by the tokenizer of ${teller}.`;
+/** What is asked of a model, and how it is asked. */
+export interface Teller {
+  readonly api: Api;
+  readonly modelId: string;
+  /** Most lists of a call. */
+  readonly batchLimit: number;
+  readonly stop: AbortSignal;
 }
 
-/** The text of each id; null where the server has no such route, or knows an id not. */
-export async function wordsOf(api: Api, ids: readonly number[]): Promise<string[] | null> {
-  if (ids.length === 0) return [];
+/** The list that a path answers for a list, piece by piece; null where the server has no such route or refuses. */
+async function listOf<T>(
+  { api, modelId, batchLimit, stop }: Teller,
+  path: string,
+  given: readonly T[],
+  bodyOf: (piece: readonly T[]) => object,
+): Promise<unknown[] | null> {
+  const told: unknown[] = [];
   try {
-    const body = JSON.stringify({ ids: ids.map((id) => [id]), skip_special_tokens: false });
-    const words: unknown = JSON.parse(await api.post('decode', body));
-    return Array.isArray(words) && words.length === ids.length ? words.map(String) : null;
-  } catch {
+    for (let start = 0; start < given.length; start += batchLimit) {
+      const piece = given.slice(start, start + batchLimit);
+      const body = JSON.stringify({ ...bodyOf(piece), 'x-trivec': { model: modelId } });
+      const answer: unknown = JSON.parse(await api.post(path, body, stop));
+      if (!Array.isArray(answer) || answer.length !== piece.length) return null;
+      told.push(...(answer as unknown[]));
+    }
+    return told;
+  } catch (error) {
+    if (stop.aborted) throw error;
     return null;
   }
 }
 
-/** The texts of the tokens of each text; null where the server has no such route. */
-export async function tokenTextsOf(api: Api, texts: readonly string[]): Promise<string[][] | null> {
-  try {
-    const body = JSON.stringify({ inputs: texts, add_special_tokens: true });
-    const lists: unknown = JSON.parse(await api.post('tokenize', body));
-    if (!Array.isArray(lists) || lists.length !== texts.length) return null;
-    return lists.map((list) =>
-      Array.isArray(list) ? list.map((token: { text?: unknown }) => String(token.text)) : [],
-    );
-  } catch {
-    return null;
-  }
+/**
+ * The text of each id; null where the server does not tell.
+ * @throws CallFailure where it was stopped
+ */
+export async function wordsOf(teller: Teller, ids: readonly number[]): Promise<string[] | null> {
+  const bodyOf = (piece: readonly number[]) => ({ ids: piece.map((id) => [id]), skip_special_tokens: false });
+  return (await listOf(teller, 'decode', ids, bodyOf))?.map(String) ?? null;
+}
+
+/**
+ * The tokens of each text, special ones included; null where the server does not tell.
+ * @throws CallFailure where it was stopped
+ */
+export async function tokensOf(teller: Teller, texts: readonly string[]): Promise<Token[][] | null> {
+  const bodyOf = (piece: readonly string[]) => ({ inputs: piece, add_special_tokens: true });
+  const lists = await listOf(teller, 'tokenize', texts, bodyOf);
+  return lists as Token[][] | null;
 }

@@ -316,6 +316,8 @@ describe.skipIf(needsChromium.skip)(needsChromium.title('the console in Chromium
       await page.locator(`#tab-${id}`).click();
       expect([id, await page.evaluate('document.documentElement.scrollWidth')]).toEqual([id, 360]);
     }
+    // A look may be on its way.
+    await page.unrouteAll({ behavior: 'wait' });
   });
 
   it('has a label for every field and a name for every button', async () => {

@@ -5,6 +5,8 @@ import { element } from '../element.ts';
 import { choiceField, inRow, textField } from '../fields.ts';
 import type { Info } from '../info.ts';
 import { createCallPanel, type Panel } from '../panel.ts';
+import { isolated } from '../quoted.ts';
+import { withoutTurns } from '../turns.ts';
 
 const ping = { jsonrpc: '2.0', id: 1, method: 'ping', params: { nonce: 1 } };
 const cancel = { jsonrpc: '2.0', method: 'notifications/cancel', params: { id: 9 } };
@@ -33,7 +35,7 @@ const batchText = (members: readonly unknown[]) =>
 /** Longest text of a reply that is shown. @unit characters */
 const maxShown = 20_000;
 const replyText = (reply: unknown) => {
-  const text = JSON.stringify(reply, null, 2);
+  const text = withoutTurns(JSON.stringify(reply, null, 2));
   return text.length <= maxShown ? text : `${text.slice(0, maxShown)}\n… ${text.length - maxShown} more characters`;
 };
 
@@ -66,11 +68,11 @@ export function batchPanel(api: Api, info: Info): Panel {
       // One line for the shell; a line break inside a text of JSON is written as \n already.
       return { calls: [{ path: 'rcp', body: text.input.value.replaceAll(/\s*\n\s*/g, '') }] };
     },
-    async run(result) {
+    async run(result, stop) {
       const check = checkBatch(text.input.value);
       if ('problem' in check) return check.problem;
       const startMs = performance.now();
-      const answer = await api.post('rcp', text.input.value);
+      const answer = await api.post('rcp', text.input.value, stop);
       const tookMs = Math.round(performance.now() - startMs);
       const parsed: unknown = answer === '' ? [] : JSON.parse(answer);
       const replies = Array.isArray(parsed) ? (parsed as unknown[]) : [parsed];
@@ -81,7 +83,13 @@ export function batchPanel(api: Api, info: Info): Panel {
           element(
             'div',
             { class: 'head' },
-            element('h3', {}, `${method ?? 'no call of this id'} · id ${JSON.stringify(id)}`),
+            element(
+              'h3',
+              {},
+              isolated(method ?? 'no call of this id'),
+              ' · id ',
+              isolated(withoutTurns(JSON.stringify(id))),
+            ),
             element('span', { class: isError ? 'state down' : 'state ready' }, isError ? '✕ error' : '✓ result'),
           ),
           element('pre', { tabindex: '0', 'aria-label': 'Reply' }, element('code', {}, replyText(reply))),

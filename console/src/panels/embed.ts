@@ -47,9 +47,9 @@ export function embedPanel(api: Api, info: Info): Panel {
       if (length > maxLines) return { problem: `The map shows ${maxLines} lines at most, these are ${length}.` };
       return { calls: [planned('embed', params())] };
     },
-    async run(result) {
+    async run(result, stop) {
       const asked = params();
-      const { vectors, dimension, usage } = (await api.call('embed', asked)) as Embedded;
+      const { vectors, dimension, usage } = (await api.call('embed', asked, stop)) as Embedded;
       const values = cosines(vectors);
       const map = heatMap({
         label: 'Cosine of each pair of lines',
@@ -57,8 +57,13 @@ export function embedPanel(api: Api, info: Info): Panel {
         columns: asked.inputs,
         values,
         hasColumnTexts: false,
-        tell: (row, column) =>
-          `cosine ${(values[row]?.[column] ?? 0).toFixed(4)}: “${asked.inputs[row] ?? ''}” and “${asked.inputs[column] ?? ''}”`,
+        tell: (row, column) => [
+          `cosine ${(values[row]?.[column] ?? 0).toFixed(4)}: “`,
+          { text: asked.inputs[row] ?? '' },
+          '” and “',
+          { text: asked.inputs[column] ?? '' },
+          '”',
+        ],
       });
       result.replaceChildren(map);
       return `${vectors.length} vectors of ${dimension} numbers. ${usageText(usage)}`;

@@ -3,16 +3,15 @@ import { CallFailure, type Api } from '../api.ts';
 import { createChart } from '../chart.ts';
 import { curlView } from '../curl-view.ts';
 import { element } from '../element.ts';
-import { figuresOf, type Figures, type Look } from '../figures.ts';
+import type { Figures } from '../figures.ts';
 import { bytesText } from '../lines.ts';
+import { createLookHistory } from '../look-history.ts';
 import { failureOf, type Panel } from '../panel.ts';
 import { parseMetrics } from '../prometheus.ts';
 
 const lookEveryMs = 2000;
 /** Looks that the charts show: two minutes. */
 const keptLooks = 61;
-/** Looks over which a latency is told: one interval alone often holds no call. */
-const latencyLooks = 5;
 
 const path = 'metrics';
 
@@ -45,19 +44,13 @@ export function livePanel(api: Api): Panel {
     curl.view,
   );
 
-  let looks: Look[] = [];
-  let history: Figures[] = [];
+  const history = createLookHistory(keptLooks, lookEveryMs);
   let timer: ReturnType<typeof setInterval> | undefined;
   let isLooking = false;
 
-  const take = (look: Look) => {
-    const before = looks.at(-1) ?? look;
-    const longBefore = looks.at(-latencyLooks) ?? looks[0] ?? look;
-    const { p50Ms, p99Ms } = figuresOf(longBefore, look);
-    const figures = { ...figuresOf(before, look), p50Ms, p99Ms };
-    looks = [...looks, look].slice(-keptLooks);
-    history = [...history, figures].slice(-keptLooks);
-    const of = (pick: (figures: Figures) => number | null) => history.map(pick);
+  const draw = (figures: Figures | null) => {
+    const of = (pick: (figures: Figures) => number | null) =>
+      history.figures().map((each) => (each === null ? null : pick(each)));
     charts.tokens.draw([{ name: 'tokens/s', values: of((each) => each.tokensPerSecond) }]);
     charts.calls.draw([{ name: 'calls/s', values: of((each) => each.callsPerSecond) }]);
     charts.latency.draw([
@@ -71,23 +64,31 @@ export function livePanel(api: Api): Panel {
     charts.memory.draw([
       { name: 'executors', values: of(({ executors }) => sumOfBytes(executors.map(({ bytes }) => bytes))) },
       { name: 'server', values: of(({ serverBytes }) => serverBytes / 1e6), isDashed: true },
-      ...figures.devices.map(({ name }) => ({
+      ...(figures?.devices ?? []).map(({ name }) => ({
         name,
         values: of(({ devices }) =>
           sumOfBytes(devices.filter((each) => each.name === name).map((each) => each.usedBytes)),
         ),
       })),
     ]);
-    showFacts(facts, figures);
+    if (figures === null) facts.replaceChildren();
+    else showFacts(facts, figures);
+  };
+  /** What is shown is of the past, and nobody knows what became of it. */
+  const forget = () => {
+    history.miss(performance.now());
+    draw(null);
   };
 
   const look = async () => {
     if (document.hidden || isLooking) return;
     isLooking = true;
     try {
-      take({ samples: parseMetrics(await api.read(path)), atMs: performance.now() });
+      const samples = parseMetrics(await api.read(path));
+      draw(history.take({ samples, atMs: performance.now() }));
       tell('', false);
     } catch (error) {
+      forget();
       const isKeyMissing = error instanceof CallFailure && error.status === 401;
       tell(isKeyMissing ? '/metrics needs a key on this server.' : failureOf(error), isKeyMissing);
     } finally {
@@ -101,17 +102,29 @@ export function livePanel(api: Api): Panel {
   };
   keyButton.addEventListener('click', () => void api.askForKey().then(look));
 
+  const showCurl = () => curl.show(api.curl({ path, body: null }));
+  api.onKey(showCurl);
+  const lookAgain = () => {
+    if (document.hidden) return;
+    forget();
+    void look();
+  };
+
   for (const chart of Object.values(charts)) chart.draw([]);
   return {
     id: 'live',
     title: 'Live',
     body,
     onShow() {
-      curl.show(api.curl({ path, body: null }));
-      void look();
+      showCurl();
+      lookAgain();
+      document.addEventListener('visibilitychange', lookAgain);
       timer = setInterval(() => void look(), lookEveryMs);
     },
-    onHide: () => clearInterval(timer),
+    onHide() {
+      clearInterval(timer);
+      document.removeEventListener('visibilitychange', lookAgain);
+    },
   };
 }
 

@@ -3,12 +3,13 @@ import { planned, type Api } from '../api.ts';
 import { element, freshId } from '../element.ts';
 import { inRow, lineField, modelField, textField } from '../fields.ts';
 import { heatMap } from '../heat-map.ts';
-import type { Info } from '../info.ts';
-import { linesOf, rowLabels } from '../lines.ts';
+import { batchLimitOf, type Info } from '../info.ts';
+import { linesOf } from '../lines.ts';
 import { createCallPanel, type Panel } from '../panel.ts';
+import { isolated } from '../quoted.ts';
+import { labelRows, type RowLabels } from '../row-labels.ts';
 import { maxSim, type MaxSim } from '../similarity.ts';
-import { tokenTextsOf, wordsHint } from '../tokens.ts';
-import { usageText, type Usage } from '../usage.ts';
+import { queryUsageText, type Usage } from '../usage.ts';
 
 type Rows = readonly (readonly number[])[];
 interface MultiEmbedded {
@@ -18,7 +19,7 @@ interface MultiEmbedded {
 
 interface Compared {
   readonly text: string;
-  readonly labels: readonly string[];
+  readonly rows: RowLabels;
   readonly similarity: MaxSim;
 }
 
@@ -30,7 +31,20 @@ export function multiPanel(api: Api, info: Info): Panel {
   const documents = textField('Documents', example, 4, 'one line each');
   const model = modelField(info['x-trivec'].models.multiVector);
   const vendor = () => (model.input.options.length > 1 ? { 'x-trivec': { model: model.input.value } } : {});
-  const paramsOf = (inputs: readonly string[], kind: string) => ({ inputs, kind, ...vendor() });
+  const paramsOf = (inputs: readonly string[], kind: 'query' | 'document') => ({ inputs, kind, ...vendor() });
+  /** What becomes of texts of a kind, and the labels of their rows. */
+  const embed = async (inputs: readonly string[], kind: 'query' | 'document', stop: AbortSignal) => {
+    const modelId = model.input.value;
+    const params = paramsOf(inputs, kind);
+    const { matrices, usage } = (await api.call('embed/multi', params, stop)) as MultiEmbedded;
+    const served = info['x-trivec'].models.multiVector.find(({ id }) => id === modelId);
+    const rows = await labelRows(
+      { api, modelId, batchLimit: batchLimitOf(info, 'multiVector'), stop },
+      served?.rowTokens?.[kind],
+      { texts: inputs, rowCounts: matrices.map(({ length }) => length), cut: usage.truncated },
+    );
+    return { matrices, usage, rows };
+  };
   return createCallPanel(api, {
     id: 'multi',
     title: 'Multi-vector',
@@ -49,26 +63,25 @@ export function multiPanel(api: Api, info: Info): Panel {
         ],
       };
     },
-    async run(result) {
+    async run(result, stop) {
       const texts = linesOf(documents.input.value);
       const asked = query.input.value.trim();
-      const [ofQuery, ofDocuments, tokens] = await Promise.all([
-        api.call('embed/multi', paramsOf([asked], 'query')) as Promise<MultiEmbedded>,
-        api.call('embed/multi', paramsOf(texts, 'document')) as Promise<MultiEmbedded>,
-        tokenTextsOf(api, [asked, ...texts]),
-      ]);
+      const [ofQuery, ofDocuments] = await Promise.all([embed([asked], 'query', stop), embed(texts, 'document', stop)]);
       const queryRows = ofQuery.matrices[0] ?? [];
+      const unnamed: RowLabels = { labels: [], areWords: false };
       const compared = ofDocuments.matrices
         .map((rows, index) => ({
           text: texts[index] ?? '',
-          labels: rowLabels(rows.length, tokens?.[index + 1]),
+          rows: ofDocuments.rows[index] ?? unnamed,
           similarity: maxSim(queryRows, rows),
         }))
         .toSorted((left, right) => right.similarity.score - left.similarity.score);
-      showCompared(result, rowLabels(queryRows.length, tokens?.[0]), compared);
-      const hint = tokens === null ? null : wordsHint(info, model.input.value);
-      if (hint !== null) result.append(element('p', { class: 'hint' }, hint));
-      return `${texts.length} documents. ${usageText(ofDocuments.usage)}`;
+      showCompared(result, (ofQuery.rows[0] ?? unnamed).labels, compared);
+      if (![...ofQuery.rows, ...ofDocuments.rows].every(({ areWords }) => areWords)) {
+        const hint = 'Rows have numbers where their tokens are not known, as those of a text that was cut.';
+        result.append(element('p', { class: 'hint' }, hint));
+      }
+      return `${texts.length} documents. ${queryUsageText(ofQuery.usage, ofDocuments.usage, 'documents')}`;
     },
   });
 }
@@ -77,7 +90,7 @@ export function multiPanel(api: Api, info: Info): Panel {
 function showCompared(result: HTMLElement, queryLabels: readonly string[], compared: readonly Compared[]): void {
   const map = element('div');
   const name = freshId('document');
-  const show = ({ text, labels, similarity: { products, best } }: Compared) => {
+  const show = ({ text, rows: { labels }, similarity: { products, best } }: Compared) => {
     map.replaceChildren(
       heatMap({
         label: `Query tokens against the tokens of “${text}”`,
@@ -88,7 +101,14 @@ function showCompared(result: HTMLElement, queryLabels: readonly string[], compa
         isMarked: (row, column) => best[row] === column,
         tell: (row, column) => {
           const isBest = best[row] === column ? ', the best for this token' : '';
-          return `“${queryLabels[row] ?? ''}” and “${labels[column] ?? ''}”: ${(products[row]?.[column] ?? 0).toFixed(4)}${isBest}`;
+          const product = (products[row]?.[column] ?? 0).toFixed(4);
+          return [
+            '“',
+            { text: queryLabels[row] ?? '' },
+            '” and “',
+            { text: labels[column] ?? '' },
+            `”: ${product}${isBest}`,
+          ];
         },
       }),
     );
@@ -97,7 +117,7 @@ function showCompared(result: HTMLElement, queryLabels: readonly string[], compa
     const input = element('input', { type: 'radio', name, checked: index === 0 });
     input.addEventListener('change', () => show(document));
     const score = element('span', { class: 'value' }, document.similarity.score.toFixed(3));
-    return element('label', { class: 'check' }, input, score, document.text);
+    return element('label', { class: 'check' }, input, score, isolated(document.text));
   });
   const titleId = freshId('documents');
   const title = element('h3', { id: titleId }, 'Documents by score');

@@ -115,11 +115,16 @@ export function overviewPanel(api: Api, info: Info): Panel {
     ),
     curl.view,
   );
+  const showCurl = () => curl.show(api.curl(planned('info', {})));
+  api.onKey(showCurl);
   let timer: ReturnType<typeof setInterval> | undefined;
   let isLooking = false;
+  /** When the devices were last looked at; the first time was when the page was opened. */
+  let lookedAtMs = performance.now();
   const look = async () => {
     if (document.hidden || isLooking) return;
     isLooking = true;
+    lookedAtMs = performance.now();
     try {
       showDevices(((await api.look('info', {})) as Info)['x-trivec'].devices);
     } catch {
@@ -133,7 +138,8 @@ export function overviewPanel(api: Api, info: Info): Panel {
     title: 'Overview',
     body,
     onShow() {
-      curl.show(api.curl(planned('info', {})));
+      showCurl();
+      if (performance.now() - lookedAtMs >= lookEveryMs) void look();
       timer = setInterval(() => void look(), lookEveryMs);
     },
     onHide: () => clearInterval(timer),

@@ -1,7 +1,7 @@
 /** Owns the panel for reranking: a list in the order of its scores. */
 import { planned, type Api } from '../api.ts';
 import { barList } from '../bar-list.ts';
-import { choiceField, inRow, lineField, textField } from '../fields.ts';
+import { choiceField, choices, inRow, lineField, textField } from '../fields.ts';
 import { rerankMethodsOf, type Info } from '../info.ts';
 import { linesOf } from '../lines.ts';
 import { createCallPanel, type Panel } from '../panel.ts';
@@ -31,16 +31,25 @@ export function rerankPanel(api: Api, info: Info): Panel {
     'Method',
     rerankMethodsOf(info).map((name) => [name, name]),
   );
+  const model = choiceField('Model', []);
+  const showModels = () => {
+    const ids = info['x-trivec'].models.rerank.filter((each) => each.method === method.input.value).map(({ id }) => id);
+    model.input.replaceChildren(...choices([...new Set(ids)].map((id) => [id, id])));
+  };
+  showModels();
+  // Before the form hears of it, and plans with the model.
+  method.input.addEventListener('input', showModels);
   const params = () => ({
     query: query.input.value.trim(),
     passages: linesOf(passages.input.value),
     method: method.input.value,
+    ...(model.input.options.length > 1 ? { model: model.input.value } : {}),
   });
   return createCallPanel(api, {
     id: 'rerank',
     title: 'Rerank',
     purpose: 'Passages in the order in which they answer the query.',
-    fields: [query.view, passages.view, inRow(method)],
+    fields: [query.view, passages.view, inRow(method, model)],
     action: 'Rerank',
     plan() {
       const asked = params();
@@ -48,9 +57,9 @@ export function rerankPanel(api: Api, info: Info): Panel {
       if (asked.passages.length === 0) return { problem: 'Write at least one passage.' };
       return { calls: [planned('rerank', asked)] };
     },
-    async run(result) {
+    async run(result, stop) {
       const asked = params();
-      const { scores, order, usage } = (await api.call('rerank', asked)) as Reranked;
+      const { scores, order, usage } = (await api.call('rerank', asked, stop)) as Reranked;
       const bars = order.map((index, place) => {
         const text = asked.passages[index] ?? '';
         const score = scores[index] ?? 0;
@@ -58,11 +67,11 @@ export function rerankPanel(api: Api, info: Info): Panel {
           text,
           note: `was ${index + 1}, ${movedText(index - place)}`,
           value: score,
-          told: `place ${place + 1}, score ${score.toFixed(5)}: “${text}”`,
+          told: [`place ${place + 1}, score ${score.toFixed(5)}: “`, { text }, '”'],
         };
       });
       result.replaceChildren(barList('Passages, best first', bars, true));
-      return `${scores.length} passages by ${asked.method}. ${usageText(usage)}`;
+      return `${scores.length} passages by ${asked.method}. ${usageText(usage, 'passages')}`;
     },
   });
 }

@@ -3,9 +3,9 @@ import { planned, type Api } from '../api.ts';
 import { barList } from '../bar-list.ts';
 import { element } from '../element.ts';
 import { inRow, kindField, modelField, textField } from '../fields.ts';
-import type { Info } from '../info.ts';
+import { batchLimitOf, type Info } from '../info.ts';
 import { createCallPanel, type Panel } from '../panel.ts';
-import { wordsHint, wordsOf } from '../tokens.ts';
+import { wordsOf } from '../tokens.ts';
 import { usageText, type Usage } from '../usage.ts';
 
 /** Most terms that are shown, the heaviest. */
@@ -34,23 +34,24 @@ export function sparsePanel(api: Api, info: Info): Panel {
     action: 'Embed',
     plan: () =>
       text.input.value.trim() === '' ? { problem: 'Write a text.' } : { calls: [planned('embed/sparse', params())] },
-    async run(result) {
-      const { sparse, usage } = (await api.call('embed/sparse', params())) as SparseEmbedded;
+    async run(result, stop) {
+      const modelId = model.input.value;
+      const { sparse, usage } = (await api.call('embed/sparse', params(), stop)) as SparseEmbedded;
       const { indices = [], values = [] } = sparse[0] ?? {};
       const terms = indices
         .map((id, index) => ({ id, weight: values[index] ?? 0 }))
         .toSorted((left, right) => right.weight - left.weight)
         .slice(0, maxTerms);
       const words = await wordsOf(
-        api,
+        { api, modelId, batchLimit: batchLimitOf(info, 'sparseEmbed'), stop },
         terms.map(({ id }) => id),
       );
       const bars = terms.map(({ id, weight }, index) => {
         const word = words?.[index] ?? `token ${id}`;
-        return { text: word, value: weight, told: `“${word}”: token ${id}, weight ${weight.toFixed(5)}` };
+        const told = ['“', { text: word }, `”: token ${id}, weight ${weight.toFixed(5)}`];
+        return { text: word, value: weight, told };
       });
-      const hint =
-        words === null ? 'The server told no words: terms are shown as ids.' : wordsHint(info, model.input.value);
+      const hint = words === null ? 'The server told no words: terms are shown as ids.' : null;
       result.replaceChildren(
         barList('Terms and their weights', bars, false),
         ...(hint === null ? [] : [element('p', { class: 'hint' }, hint)]),

@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { figuresOf, quantile } from '../../../console/src/figures.ts';
+import { createLookHistory } from '../../../console/src/look-history.ts';
 import { parseMetrics, sumOf } from '../../../console/src/prometheus.ts';
 import { createIdleMetrics } from '../../support/declared-metrics.ts';
 
@@ -121,11 +122,57 @@ describe('the figures of two looks', () => {
     });
   });
 
+  it('are no rates where there was no look before', () => {
+    expect(figuresOf(null, after)).toMatchObject({
+      tokensPerSecond: null,
+      callsPerSecond: null,
+      p50Ms: null,
+      restarts: 2,
+    });
+  });
+
   it('ask for no metric that the server does not declare', async () => {
     const source = readFileSync(new URL('../../../console/src/figures.ts', import.meta.url), 'utf8');
     const declared = new Set((await createIdleMetrics().registry.getMetricsAsJSON()).map(({ name }) => name));
     const asked = [...source.matchAll(/'(trivec_\w+)'/g)].map(([, name = '']) => name.replace(/_bucket$/, ''));
     expect(asked.length).toBeGreaterThan(10);
     expect(asked.filter((name) => !declared.has(name))).toEqual([]);
+  });
+});
+
+describe('the history of looks', () => {
+  const everyMs = 2000;
+  const look = (second: number, tokens: number) => ({
+    atMs: second * 1000,
+    samples: parseMetrics(`trivec_run_tokens_total ${tokens}\ntrivec_queued_inputs 3`),
+  });
+  const ratesOf = ({ figures }: ReturnType<typeof createLookHistory>) =>
+    figures().map((each) => (each === null ? null : each.tokensPerSecond));
+
+  it('has rates between two looks that follow each other, and none for the first', () => {
+    const history = createLookHistory(10, everyMs);
+    history.take(look(0, 0));
+    history.take(look(2, 100));
+    expect(ratesOf(history)).toEqual([null, 50]);
+    expect(history.figures()[0]?.queuedInputs).toBe(3);
+  });
+
+  it('has no rate over a time in which nobody looked or nothing was answered, and a gap as long as that', () => {
+    const history = createLookHistory(10, everyMs);
+    history.take(look(0, 0));
+    history.take(look(2, 100));
+    history.miss(8000);
+    history.take(look(8.1, 9000));
+    history.take(look(10.1, 9200));
+    expect(ratesOf(history)).toEqual([null, 50, null, null, null, 100]);
+    expect(history.figures()[2]).toBeNull();
+    expect(history.figures()[4]?.queuedInputs).toBe(3);
+  });
+
+  it('has none over the sleep of a machine, which nobody tells it of', () => {
+    const history = createLookHistory(5, everyMs);
+    history.take(look(0, 0));
+    history.take(look(600, 9000));
+    expect(ratesOf(history)).toEqual([null, null, null, null, null]);
   });
 });

@@ -3,8 +3,10 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { checkBatch, pairReplies } from '../../../console/src/batch-text.ts';
 import { curlOf, shellQuote } from '../../../console/src/curl.ts';
-import { bytesText, linesOf, niceCeiling, rowLabels, shortNumber } from '../../../console/src/lines.ts';
+import { bytesText, linesOf, niceCeiling, rowNumbers, shortNumber } from '../../../console/src/lines.ts';
+import { tokensOfRows } from '../../../console/src/row-tokens.ts';
 import { cosine, cosines, maxSim } from '../../../console/src/similarity.ts';
+import { queryUsageText, usageText } from '../../../console/src/usage.ts';
 
 describe('similarity', () => {
   it('of vectors is 1 for one direction, 0 for a right angle, -1 for the opposite, whatever their lengths', () => {
@@ -57,6 +59,30 @@ describe('the curl command', () => {
     expect(curlOf({ url: 'http://[::1]:8000/metrics', body: null, hasKey: false })).toBe(
       `curl -s 'http://[::1]:8000/metrics'`,
     );
+  });
+
+  it('gives a long body below the command, since a word of one has a greatest length', () => {
+    const body = JSON.stringify({ text: `it's "$HOME" \`id\` \\n `.repeat(10_000) });
+    const command = curlOf({ url: 'http://127.0.0.1:8000/rcp/ping', body, hasKey: false });
+    const sent = execFileSync('bash', ['-s'], {
+      input: `curl() { cat; }\n${command}\nprintf end`,
+      encoding: 'utf8',
+      maxBuffer: 1e7,
+    });
+    expect(sent).toBe(`${body}\nend`);
+    expect(curlOf({ url: 'http://a', body: '"short"', hasKey: false })).toContain(`-d '"short"'`);
+  });
+
+  it('measures a body as the bytes that it is sent as', () => {
+    const command = curlOf({ url: 'http://a', body: JSON.stringify('é'.repeat(60_000)), hasKey: false });
+    expect(command).toContain('--data-binary @-');
+  });
+
+  it('shows no sign that turns the direction of what follows, and sends the same text all the same', () => {
+    const text = 'a\u202eb\\\u2067c\u061c';
+    const command = curlOf({ url: 'http://a', body: JSON.stringify(text), hasKey: false });
+    expect(command).toContain(String.raw`"a\u202eb\\\u2067c\u061c"`);
+    expect(JSON.parse(/-d '(.*)'$/.exec(command)?.[1] ?? '')).toBe(text);
   });
 
   it('holds any text as one word of a shell', () => {
@@ -124,9 +150,44 @@ describe('what is shown', () => {
     expect([0, 0.3, 1, 1.1, 4, 6, 51].map(niceCeiling)).toEqual([1, 0.5, 1, 2, 5, 10, 100]);
   });
 
-  it('names rows by their tokens only where there is one token for each', () => {
-    expect(rowLabels(2, ['a', 'b'])).toEqual(['a', 'b']);
-    expect(rowLabels(2, ['a', 'b', 'c'])).toEqual(['row 1', 'row 2']);
-    expect(rowLabels(1, undefined)).toEqual(['row 1']);
+  it('numbers rows from 1', () => {
+    expect(rowNumbers(2)).toEqual(['row 1', 'row 2']);
+  });
+
+  it('says how many texts were cut, and names a query that was', () => {
+    const usage = { inputTokens: 3, truncated: [], latencyMs: 5, device: 'cpu:0' };
+    expect(usageText(usage)).toBe('3 tokens in 5 ms on cpu:0.');
+    expect(usageText({ ...usage, truncated: [0, 4] }, 'passages')).toMatch(/ 2 of the passages were cut\.$/);
+    expect(queryUsageText({ ...usage, latencyMs: 9 }, usage, 'documents')).toBe('6 tokens in 9 ms on cpu:0.');
+    expect(
+      queryUsageText({ ...usage, truncated: [0], device: 'cuda:0' }, { ...usage, truncated: [1] }, 'documents'),
+    ).toBe('6 tokens in 5 ms on cuda:0 and cpu:0. 1 of the documents was cut. The query was cut.');
+  });
+});
+
+describe('the rows of a text', () => {
+  const tokens = ['[CLS]', 'a', '.', '[SEP]'].map((text, id) => ({ id, text }));
+  const plain = { skippedIds: [], keepsFirstRow: true };
+  const labelsOf = (rules: Parameters<typeof tokensOfRows>[1], rows: number, of = tokens) =>
+    tokensOfRows(of, rules, rows, (id) => `<${id}>`)?.map(({ text }) => text) ?? null;
+
+  it('are its tokens without those that are left out', () => {
+    expect(labelsOf(plain, 4)).toEqual(['[CLS]', 'a', '.', '[SEP]']);
+    expect(labelsOf({ ...plain, skippedIds: [2] }, 3)).toEqual(['[CLS]', 'a', '[SEP]']);
+    expect(labelsOf({ ...plain, keepsFirstRow: false }, 3)).toEqual(['a', '.', '[SEP]']);
+    expect(labelsOf({ ...plain, skippedIds: [0, 1, 2, 3] }, 4)).toEqual(['[CLS]', 'a', '.', '[SEP]']);
+  });
+
+  it('have the marker behind the first token, and what fills them at the end', () => {
+    const rules = { ...plain, markerId: 8, fillId: 9, skippedIds: [2] };
+    expect(labelsOf(rules, 4)).toEqual(['[CLS]', '<8>', 'a', '[SEP]']);
+    expect(labelsOf(rules, 6)).toEqual(['[CLS]', '<8>', 'a', '[SEP]', '<9>', '<9>']);
+    expect(labelsOf({ ...plain, markerId: 8 }, 1, [])).toEqual(['<8>']);
+  });
+
+  it('have no words where they and the tokens do not add up', () => {
+    expect(labelsOf(plain, 3)).toBeNull();
+    expect(labelsOf(plain, 5)).toBeNull();
+    expect(labelsOf({ ...plain, markerId: 8, fillId: 9 }, 4)).toBeNull();
   });
 });
