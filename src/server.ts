@@ -13,7 +13,7 @@ import { openapiBytes } from './http/openapi/document.ts';
 import { createMemoryBudget } from './http/memory-budget.ts';
 import { listen, type Listener } from './http/listen.ts';
 import { createInfoBuilder, type ServerInfo } from './rpc/capabilities.ts';
-import { createDispatcher, type RunTaskRequest } from './rpc/dispatch.ts';
+import { createDispatcher, type CountCall, type RunTaskRequest } from './rpc/dispatch.ts';
 import { createFrameService } from './rpc/frames.ts';
 import { createServedFacts, type ServedFacts } from './rpc/served-facts.ts';
 import type { FrameService } from './rpc/service.ts';
@@ -23,7 +23,7 @@ import type { Readable, Writable } from 'node:stream';
 import { withResultCache } from './result-cache/cached-scheduler.ts';
 import { identitiesOf } from './result-cache/identity.ts';
 import { createRowStore } from './result-cache/row-store.ts';
-import type { SliceMs } from './schedule/batcher.ts';
+import { jobSliceMs, maxSliceMs } from './schedule/batcher.ts';
 import { createScheduler, type Scheduler } from './schedule/scheduler.ts';
 import { endpointOf, openKeysOf, openTlsOf } from './server/access.ts';
 import { createDevices } from './server/devices.ts';
@@ -40,8 +40,8 @@ export interface ServiceParts {
   readonly server: ServerInfo;
   readonly clock?: Clock;
   readonly random?: () => number;
-  /** Absent: those of a server. */
-  readonly sliceMs?: SliceMs;
+  /** True: one job has the devices for itself; absent: callers wait for each other. */
+  readonly isJob?: boolean;
   /** null or absent: nobody records spans. */
   readonly tracer?: Tracer | null;
 }
@@ -51,6 +51,8 @@ export interface Service {
   readonly frames: FrameService;
   /** Runs what came in another protocol than RCP. */
   readonly run: RunTaskRequest;
+  /** Counts such a call for which no task ran. */
+  readonly countCall: CountCall;
   readonly served: ServedFacts;
   readonly sessions: SessionStore;
   readonly devices: DeviceFleet;
@@ -75,7 +77,7 @@ export function createService(parts: ServiceParts): Service {
     clock,
     limits: settings,
     observer: createRunRecorder(metrics, log),
-    sliceMs: parts.sliceMs,
+    sliceMs: parts.isJob === true ? jobSliceMs : maxSliceMs,
   });
   const rowStore = settings.resultCacheBytes === 0 ? null : createRowStore(settings.resultCacheBytes);
   const info = createInfoBuilder(server, engine.tasks, settings, () => devices.reports(), engine.refused);
@@ -117,6 +119,7 @@ export function createService(parts: ServiceParts): Service {
   return {
     frames: createFrameService(dispatcher, settings),
     run: dispatcher.run,
+    countCall: dispatcher.count,
     served: createServedFacts(engine.tasks, { limits: settings, server, modelNames: settings.compatModels }),
     sessions: createSessionStore(settings.httpSession),
     devices,
@@ -165,7 +168,7 @@ export async function openHttp(service: Service, parts: ServiceParts): Promise<L
     isLoopbackBind: settings.socket === null && isLoopbackHost(settings.host),
     metricsOpen: settings.metricsOpen,
     consoleFiles,
-    compat: { families, run: service.run, served: service.served },
+    compat: { families, run: service.run, countCall: service.countCall, served: service.served },
     openapi: openapiBytes(families, {
       served: service.served,
       rerankMethods: [...new Set(engine.tasks.rerankers.map(({ method }) => method))],

@@ -7,7 +7,6 @@ import type { Embedded, MethodName, VectorSource, VectorWish } from '../bulk/sou
 import type { Settings } from '../config/settings.ts';
 import { openEngine, type Engine } from '../engine.ts';
 import { ConfigurationError, ServiceError } from '../errors.ts';
-import { jobSliceMs } from '../schedule/batcher.ts';
 import { createService, type Service } from '../server.ts';
 import { createLog } from '../telemetry/log.ts';
 import { processEntries } from './entries.ts';
@@ -54,7 +53,7 @@ export function jobSettings(settings: Settings, method: MethodName | 'rerank'): 
 export async function openService(settings: Settings, version: string): Promise<OpenService> {
   const log = createLog(settings.logLevel);
   const engine = await openEngine(settings, processEntries, log);
-  const service = createService({ settings, engine, log, server: { name: 'trivec', version }, sliceMs: jobSliceMs });
+  const service = createService({ settings, engine, log, server: { name: 'trivec', version }, isJob: true });
   // While an executor is started again nothing else keeps the process.
   const keepAlive = setInterval(() => undefined, keepAliveMs);
   let stopped: Promise<void> | null = null;

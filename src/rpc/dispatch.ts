@@ -41,6 +41,7 @@ export interface Dispatcher {
   start(member: Member, context: FrameContext): Promise<Reply>;
   /** Runs a task that came in another protocol, as `start` would: same gates, bounds, counts and spans. */
   readonly run: RunTaskRequest;
+  readonly count: CountCall;
 }
 
 /**
@@ -52,6 +53,12 @@ export type RunTaskRequest = <M extends TaskRequest['method']>(
   context: CallContext,
   onTimes?: (times: CallTimes) => void,
 ) => Promise<ResultOf<M>>;
+
+/** Counts a call of another protocol for which no task ran. */
+export type CountCall = (
+  call: Pick<EndedCall, 'method' | 'outcome' | 'latencyMs'>,
+  context: Pick<CallContext, 'transport' | 'requestId'>,
+) => void;
 
 /** How a call ended. */
 type ConductedCall<T> = ({ readonly value: T } | { readonly error: ServiceError }) & {
@@ -219,7 +226,12 @@ export function createDispatcher(parts: DispatchParts): Dispatcher {
     return { ...silence, isShutdown: true };
   }
 
-  return { start, run };
+  const count: CountCall = ({ method, outcome, latencyMs }, { transport, requestId }) => {
+    const stages = new CallStages(nowMs, clock.nowMs() - latencyMs, requestId, null);
+    onCall({ method, outcome, transport, latencyMs, bug: null, stages });
+  };
+
+  return { start, run, count };
 }
 
 const notOffered = () => new ServiceError('capabilityNotAdvertised', 'This server does not offer the method; see info');

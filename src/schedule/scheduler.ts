@@ -39,7 +39,7 @@ export interface SchedulerParts {
   readonly limits: AdmissionLimits;
   readonly observer: RunObserver;
   /** Absent: those of a server. */
-  readonly sliceMs?: SliceMs | undefined;
+  readonly sliceMs?: SliceMs;
   /** Calls back once everything that has arrived by now was told; tests may do so at once. */
   readonly soon?: (callback: () => void) => void;
 }

@@ -89,7 +89,7 @@ export function createMetrics(): Metrics {
     });
   return {
     registry,
-    calls: counter('trivec_calls_total', 'RCP calls answered, by method, outcome and transport', [
+    calls: counter('trivec_calls_total', 'Calls answered, by method, outcome and transport; those of other services by what they run, tokenize or decode', [
       'method',
       'outcome',
       'transport',

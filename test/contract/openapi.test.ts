@@ -94,7 +94,7 @@ describe('which routes the description has', () => {
       isDraining: () => false,
       log: parts.log,
       openapi: Buffer.from('{}'),
-      compat: { families, run: service.run, served: service.served },
+      compat: { families, run: service.run, countCall: service.countCall, served: service.served },
     });
     const registered = new Set(app.routes.map(({ path }) => path).filter((path) => path !== '/*' && path !== '*'));
     const described = Object.keys(document.paths).map((path) =>

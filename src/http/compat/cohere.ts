@@ -9,11 +9,12 @@ import { serviceHeaders, serviceMessage, serviceStatus } from './service-status.
 export const cohereFamily: CompatFamily = {
   name: 'cohere',
   routes: [
-    { method: 'POST', path: '/v1/embed', answer: (call) => answerEmbed(call, '1') },
-    { method: 'POST', path: '/v2/embed', answer: (call) => answerEmbed(call, '2') },
+    { method: 'POST', path: '/v1/embed', countsAs: 'embed', answer: (call) => answerEmbed(call, '1') },
+    { method: 'POST', path: '/v2/embed', countsAs: 'embed', answer: (call) => answerEmbed(call, '2') },
     {
       method: 'POST',
       path: '/v2/rerank',
+      countsAs: 'rerank',
       answer: (call) => answerRerank(call, { version: '2', returnsDocuments: false }),
     },
   ],

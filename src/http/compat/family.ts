@@ -1,6 +1,7 @@
 /** Owns what a family of routes that another service's clients expect is made of. */
 import type { IncomingMessage } from 'node:http';
 import type { ServiceError } from '../../errors.ts';
+import type { TaskMethod } from '../../rpc/methods.ts';
 import type { ResultOf, TaskRequest } from '../../rpc/task-request.ts';
 import type { ServedFacts } from '../../rpc/served-facts.ts';
 import type { Answer } from '../answer.ts';
@@ -25,6 +26,9 @@ export interface CompatCall {
   readonly signal: AbortSignal;
 }
 
+/** What a call counts as in the metrics. */
+export type CountedMethod = TaskMethod | 'tokenize' | 'decode';
+
 /** A route of a family. */
 export interface CompatRoute {
   readonly method: 'GET' | 'POST';
@@ -32,6 +36,8 @@ export interface CompatRoute {
   readonly path: string;
   /** Whether a body is this family's, where several have the path; absent: any that nobody else takes. */
   readonly takes?: (body: unknown) => boolean;
+  /** What a call counts as where no task that it ran was counted; absent: nothing, as what is only read. */
+  readonly countsAs?: CountedMethod;
   /** Answers one call; a ServiceError becomes the family's error answer. */
   readonly answer: (call: CompatCall) => Promise<Answer> | Answer;
 }

@@ -17,11 +17,13 @@ export const jinaFamily: CompatFamily = {
     {
       method: 'POST',
       path: '/v1/rerank',
+      countsAs: 'rerank',
       answer: (call) => answerRerank(call, { version: '1', returnsDocuments: !isCohereClient(call.incoming) }),
     },
     {
       method: 'POST',
       path: '/rerank',
+      countsAs: 'rerank',
       answer: (call) => answerRerank(call, { version: '1', returnsDocuments: true }),
     },
   ],

@@ -15,6 +15,7 @@ export function createOpenaiFamily(tokenIds: TokenIdRule): CompatFamily {
   const embeddings = (path: string): CompatRoute => ({
     method: 'POST',
     path,
+    countsAs: 'embed',
     answer: (call) => answerEmbeddings(call, tokenIds),
   });
   return {

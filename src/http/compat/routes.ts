@@ -2,7 +2,7 @@
 import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from 'node:http';
 import { ServiceError } from '../../errors.ts';
 import { openCall } from '../../rpc/call.ts';
-import type { RunTaskRequest } from '../../rpc/dispatch.ts';
+import type { CountCall, RunTaskRequest } from '../../rpc/dispatch.ts';
 import { readJson } from '../../rpc/json-text.ts';
 import type { ServedFacts } from '../../rpc/served-facts.ts';
 import type { CallTimes } from '../../telemetry/stages.ts';
@@ -22,6 +22,7 @@ import { pathNameOf, routeFor, routeTable, type FamilyRoute, type PathEntry } fr
 export interface CompatParts {
   readonly families: readonly CompatFamily[];
   readonly run: RunTaskRequest;
+  readonly countCall: CountCall;
   readonly served: ServedFacts;
 }
 
@@ -65,13 +66,14 @@ export function createCompatHandlers(parts: RouteParts): readonly CompatHandler[
     const startedMs = clock.nowMs();
     const times: CallTimes[] = [];
     const call = openCall({ callerSignal, clock, deadlineMs: served.limits.deadlineMs, register: null });
-    let { family } = routes[0];
+    let { family, route } = routes[0];
+    const context = callContextOf(incoming, outgoing, received.caller, call.signal);
+    let outcome = 'ok';
     try {
       const body = incoming.method === 'POST' ? jsonOf(received.text) : undefined;
       const chosen = routeFor(routes, body);
-      family = chosen.family;
-      const context = callContextOf(incoming, outgoing, received.caller, call.signal);
-      const answer = await chosen.route.answer({
+      ({ family, route } = chosen);
+      const answer = await route.answer({
         incoming,
         body,
         bodyText: received.text,
@@ -83,12 +85,18 @@ export function createCompatHandlers(parts: RouteParts): readonly CompatHandler[
       return { ...withHeaders(answer, timingHeader(times, clock.nowMs() - startedMs)), family };
     } catch (thrown) {
       const error = thrown instanceof ServiceError ? thrown : new ServiceError('internal', 'The server failed');
+      outcome = error.errorName;
       if (error !== thrown) {
         log.error({ err: thrown, requestId: requestIdOf(outgoing) }, 'a compatible route failed because of a bug');
       }
       return { ...withHeaders(family.errorAnswer(error), timingHeader(times, clock.nowMs() - startedMs)), family };
     } finally {
       call.close();
+      const { countsAs } = route;
+      const latencyMs = clock.nowMs() - startedMs;
+      // A task that ran has counted itself.
+      if (countsAs !== undefined && times.length === 0)
+        parts.countCall({ method: countsAs, outcome, latencyMs }, context);
     }
   };
 

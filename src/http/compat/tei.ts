@@ -1,6 +1,6 @@
 /** Owns the routes of text-embeddings-inference's clients. */
 import { readLenientObject } from '../../rpc/params.ts';
-import type { CompatCall, CompatFamily, CompatRoute } from './family.ts';
+import type { CompatCall, CompatFamily, CompatRoute, CountedMethod } from './family.ts';
 import type { Answer } from '../answer.ts';
 import { answerEmbed, answerEmbedAll, answerEmbedSparse } from './tei/embed.ts';
 import { errorAnswer } from './tei/errors.ts';
@@ -10,9 +10,10 @@ import { answerRoot } from './tei/root.ts';
 import { answerSimilarity } from './tei/similarity.ts';
 import { answerDecode, answerTokenize } from './tei/tokens.ts';
 
-const post = (path: string, answer: (call: CompatCall) => Promise<Answer>): CompatRoute => ({
+const post = (path: string, countsAs: CountedMethod, answer: (call: CompatCall) => Promise<Answer>): CompatRoute => ({
   method: 'POST',
   path,
+  countsAs,
   answer,
 });
 
@@ -20,14 +21,17 @@ const post = (path: string, answer: (call: CompatCall) => Promise<Answer>): Comp
 export const teiFamily: CompatFamily = {
   name: 'tei',
   routes: [
-    post('/', answerRoot),
-    post('/embed', answerEmbed),
-    post('/embed_sparse', answerEmbedSparse),
-    post('/embed_all', answerEmbedAll),
-    { ...post('/rerank', answerRerank), takes: (body) => (readLenientObject(body).get('texts') ?? null) !== null },
-    post('/similarity', answerSimilarity),
-    post('/tokenize', answerTokenize),
-    post('/decode', answerDecode),
+    post('/', 'embed', answerRoot),
+    post('/embed', 'embed', answerEmbed),
+    post('/embed_sparse', 'embed/sparse', answerEmbedSparse),
+    post('/embed_all', 'embed', answerEmbedAll),
+    {
+      ...post('/rerank', 'rerank', answerRerank),
+      takes: (body) => (readLenientObject(body).get('texts') ?? null) !== null,
+    },
+    post('/similarity', 'embed', answerSimilarity),
+    post('/tokenize', 'tokenize', answerTokenize),
+    post('/decode', 'decode', answerDecode),
     { method: 'GET', path: '/info', answer: answerInfo },
   ],
   errorAnswer,

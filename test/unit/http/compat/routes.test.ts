@@ -46,6 +46,7 @@ const partsOf = (...families: readonly CompatFamily[]): CompatParts => ({
     onTimes?.(times);
     return {} as ResultOf<never>;
   },
+  countCall: () => undefined,
   served: { limits: { deadlineMs: 1000 } } as CompatParts['served'],
 });
 
