@@ -1,40 +1,37 @@
 /** Owns the commands `ping` and `info`: whether a server answers, and what it is. */
 import type { Command } from 'commander';
+import { shownAddress } from '../client/address.ts';
 import type { Flags } from './command-settings.ts';
 import { apiKeyOf } from './job-flags.ts';
 import { showTable } from './model-tables.ts';
 import type { ServerClient } from './server-client.ts';
+import { print } from './stdout.ts';
 
 type ServerInfo = ServerClient['info'];
 
 async function withServer(url: string, flags: Flags, use: (client: ServerClient) => Promise<void>): Promise<void> {
   const { connectTo } = await import('./server-client.ts');
-  const { BulkFailure } = await import('../bulk/row.ts');
-  try {
+  const { telling } = await import('./failures.ts');
+  await telling(async () => {
     const client = await connectTo(url, apiKeyOf(flags));
     try {
       await use(client);
     } finally {
       await client.close();
     }
-  } catch (error) {
-    const isTold = error instanceof BulkFailure || (error instanceof Error && error.name === 'RcpError');
-    if (!isTold) throw error;
-    process.stderr.write(`trivec: ${error.message}\n`);
-    process.exitCode = 1;
-  }
+  });
 }
 
 const ping = (url: string, flags: Flags): Promise<void> =>
   withServer(url, flags, async (client) => {
     const elapsedMs = await client.ping();
     const { name, version } = client.info.server;
-    process.stdout.write(`${name} ${version} at ${url} answers in ${elapsedMs.toFixed(1)} ms\n`);
+    await print(`${name} ${version} at ${shownAddress(url)} answers in ${elapsedMs.toFixed(1)} ms`);
   });
 
 const info = (url: string, flags: Flags): Promise<void> =>
   withServer(url, flags, async ({ info: told }) => {
-    process.stdout.write(`${flags['json'] === true ? JSON.stringify(told, null, 2) : showInfo(told, url)}\n`);
+    await print(flags['json'] === true ? JSON.stringify(told, null, 2) : showInfo(told, shownAddress(url)));
   });
 
 const methods = { embed: 'dense', sparseEmbed: 'sparse', multiVector: 'multi', rerank: 'rerank' } as const;

@@ -46,7 +46,7 @@ export type { RetryPolicy } from './retry.ts';
 
 /**
  * Connects to the server at an address such as `http://127.0.0.1:8000` and reads what it offers.
- * @throws RcpError; the signal's reason
+ * @throws RcpError; the signal's reason; TypeError for an address, a key or a header that no request can carry
  */
 export async function connect(target: string | URL, options: HttpClientOptions = {}): Promise<Client> {
   const { apiKey, headers, maxAnswerBytes = defaultMaxAnswerBytes } = options;

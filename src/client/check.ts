@@ -1,7 +1,9 @@
 /** Owns refusing, before anything is sent, what the server does not advertise; everything else becomes params. */
+import { requireCount } from './bounds.ts';
 import { refusal } from './error.ts';
 import type { ModelCapability, ServerInfo, ServedModel, VectorCapability } from './info.ts';
-import type { ClientOptions, ModelCallOptions, RerankOptions, VectorOutput } from './options.ts';
+import { findModel, modelsOf } from './models.ts';
+import type { ModelCallOptions, RerankOptions, VectorOutput } from './options.ts';
 
 /** Method of each capability. */
 export const methodOf: Readonly<Record<ModelCapability, string>> = {
@@ -59,48 +61,6 @@ function requireOneOf(field: string, value: string | undefined, supported: reado
   throw unsupported(field, value, supported);
 }
 
-function requireCount(field: string, value: number | undefined, most = Infinity): void {
-  if (value === undefined || (Number.isInteger(value) && value >= 1 && value <= most)) return;
-  const limit = Number.isFinite(most) ? ` and at most ${most}` : '';
-  throw refusal('invalidParams', `${field}: must be a whole number of at least 1${limit}`, {
-    field,
-    ...(Number.isFinite(most) && { limit: most, received: value }),
-  });
-}
-
-/**
- * Checks the bounds of a client for callers without types.
- * @throws invalidParams
- */
-export function requireBounds({ maxParallelRequests, maxTextsPerRequest, ...times }: ClientOptions): void {
-  requireCount('maxParallelRequests', maxParallelRequests);
-  requireCount('maxTextsPerRequest', maxTextsPerRequest);
-  requireCount('retry.maxAttempts', times.retry?.maxAttempts);
-  const amounts = { answerTimeoutMs: times.answerTimeoutMs, 'retry.maxWaitMs': times.retry?.maxWaitMs };
-  for (const [field, value] of Object.entries(amounts)) {
-    if (value === undefined || value >= 0) continue;
-    throw refusal('invalidParams', `${field}: must be a number of at least 0`, { field });
-  }
-}
-
-/** Models of a capability, as far as the server lists them. */
-export const modelsOf = (info: ServerInfo, capability: ModelCapability): readonly ServedModel[] =>
-  info[vendorKey]?.models?.[capability] ?? [];
-
-/** The named model, or the first; undefined where the server does not list it. */
-export function findModel(info: ServerInfo, capability: ModelCapability, model?: string): ServedModel | undefined {
-  const models = modelsOf(info, capability);
-  return model === undefined ? models[0] : models.find(({ id }) => id === model);
-}
-
-/** Identity of the named model, or of the first; undefined where the server does not say. */
-export function identityOf(info: ServerInfo, capability: ModelCapability, model?: string): string | undefined {
-  const offered = info.capabilities[capability];
-  if (offered === undefined) return undefined;
-  const found = findModel(info, capability, model)?.identity;
-  return found ?? (model === undefined ? offered.identity : undefined);
-}
-
 /**
  * The params member for options that RCP/1 does not define; empty where none is asked for.
  * @throws unsupportedOption, invalidParams
@@ -129,7 +89,7 @@ export function vendorParams(
       model,
       models.map(({ id }) => id),
     );
-    requireDimensions(info, findModel(info, capability, model), dimensions);
+    requireDimensions(info, findModel(info, capability, { model }), dimensions);
   }
   return asked.length === 0 ? {} : { [vendorKey]: Object.fromEntries(asked) };
 }

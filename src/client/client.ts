@@ -1,14 +1,12 @@
 /** Owns the client: its methods, on whichever way to the server it was given. */
+import { requireBounds } from './bounds.ts';
 import {
   chooseEncoding,
-  findModel,
-  identityOf,
   methodOf,
   requireCapability,
   requireKind,
   requireTexts,
   rerankParams,
-  requireBounds,
   vendorParams,
 } from './check.ts';
 import { systemEnvironment, type Environment } from './clock.ts';
@@ -17,6 +15,7 @@ import { createGate } from './gate.ts';
 import { compareIdentities, type IdentityMismatch } from './identity.ts';
 import { readInfo, type Capabilities, type ModelCapability, type ServerInfo } from './info.ts';
 import { openCall, openOnce, runList, sendOnce, type Caller, type ListAnswer } from './list-call.ts';
+import { findModel, identityOf, type ModelChoice } from './models.ts';
 import type {
   CallOptions,
   ClientOptions,
@@ -34,6 +33,7 @@ import {
   readScores,
   readSparse,
   readVectors,
+  toldIdentity,
   type EmbedResult,
   type MultiVectorResult,
   type RerankResult,
@@ -148,19 +148,19 @@ function clientOf(caller: Caller, info: ServerInfo, clientOptions: ClientOptions
     return runList(caller, { method, parts, paramsOf, options, isStreaming });
   };
 
-  const about = (
-    capability: ModelCapability,
-    model: string | undefined,
-    { answers, latencyMs, retries }: ListAnswer,
-  ) => ({
-    identity: identityOf(info, capability, model),
-    usage: mergeUsage(answers, latencyMs, retries),
-  });
+  const about = (capability: ModelCapability, choice: ModelChoice, { answers, latencyMs, retries }: ListAnswer) => {
+    const told = toldIdentity(answers);
+    return {
+      identity: told ?? identityOf(info, capability, choice),
+      isIdentityTold: told !== undefined,
+      usage: mergeUsage(answers, latencyMs, retries),
+    };
+  };
 
   return {
     info,
     capabilities: info.capabilities,
-    identity: (capability, model) => identityOf(info, capability, model),
+    identity: (capability, model) => identityOf(info, capability, { model }),
     checkIdentity(expected) {
       const mismatches = compareIdentities(info, expected);
       for (const { message } of mismatches) warn(message);
@@ -175,9 +175,9 @@ function clientOf(caller: Caller, info: ServerInfo, clientOptions: ClientOptions
       const params = { ...(kind && { kind }), encoding, ...vendorParams(info, 'embed', options) };
       const list = { field: 'inputs', texts, limit: capability.batchLimit };
       const answer = await run(list, methodOf.embed, params, options);
-      const dimension = dimensions ?? findModel(info, 'embed', model)?.dimension ?? capability.dimension;
+      const dimension = dimensions ?? findModel(info, 'embed', { model })?.dimension ?? capability.dimension;
       const vectors = answer.answers.flatMap((part) => readVectors(part, output, dimension));
-      return { vectors, dimension, ...about('embed', model, answer) };
+      return { vectors, dimension, ...about('embed', { model }, answer) };
     },
     async sparseEmbed(texts, options = {}) {
       requireOpen();
@@ -187,7 +187,7 @@ function clientOf(caller: Caller, info: ServerInfo, clientOptions: ClientOptions
       const params = { ...(kind && { kind }), ...vendorParams(info, 'sparseEmbed', options) };
       const list = { field: 'inputs', texts, limit: capability.batchLimit ?? info.capabilities.embed?.batchLimit };
       const answer = await run(list, methodOf.sparseEmbed, params, options);
-      return { sparse: answer.answers.flatMap(readSparse), ...about('sparseEmbed', model, answer) };
+      return { sparse: answer.answers.flatMap(readSparse), ...about('sparseEmbed', { model }, answer) };
     },
     async multiVector<O extends VectorOutput = 'float32'>(
       texts: readonly string[],
@@ -201,9 +201,9 @@ function clientOf(caller: Caller, info: ServerInfo, clientOptions: ClientOptions
       const params = { ...(kind && { kind }), encoding, ...vendorParams(info, 'multiVector', options) };
       const list = { field: 'inputs', texts, limit: capability.batchLimit };
       const answer = await run(list, methodOf.multiVector, params, options);
-      const dimension = findModel(info, 'multiVector', model)?.dimension ?? capability.dimension;
+      const dimension = findModel(info, 'multiVector', { model })?.dimension ?? capability.dimension;
       const matrices = answer.answers.flatMap((part) => readMatrices(part, output, dimension));
-      return { matrices, dimension, ...about('multiVector', model, answer) };
+      return { matrices, dimension, ...about('multiVector', { model }, answer) };
     },
     async rerank(query, passages, options = {}) {
       requireOpen();
@@ -215,8 +215,7 @@ function clientOf(caller: Caller, info: ServerInfo, clientOptions: ClientOptions
       const scores = parts.flatMap((part) => part.scores);
       const order = mergeOrders(parts, scores, options.topN ?? scores.length);
       const results = order.map((index) => ({ index, score: scores[index] ?? 0 }));
-      const named = findModel(info, 'rerank', options.model);
-      return { scores, order, results, ...about('rerank', named?.id, answer) };
+      return { scores, order, results, ...about('rerank', options, answer) };
     },
     async ping(options = {}) {
       requireOpen();

@@ -1,15 +1,9 @@
-/** Owns requests over HTTP by `fetch`: what is sent, and what each kind of answer means. */
+/** Owns requests over HTTP by `fetch`: what is sent, and whether the answer is one to it. */
+import { readAddress, type Address } from './address.ts';
+import { answerInStream, chunksOf, isAnswer, isAnswerTo, isWholeJson, readAll } from './body.ts';
 import { abortErrorOf, errorOf, RcpError } from './error.ts';
-import {
-  frameOf,
-  oversizedError,
-  parseFrame,
-  progressOf,
-  resultOf,
-  type Request,
-  type Result,
-  type Transport,
-} from './transport.ts';
+import { cutAnswer, foreignAnswer, lostConnection } from './http-failure.ts';
+import { frameOf, parseFrame, resultOf, type Request, type Result, type Transport } from './transport.ts';
 
 /** How a server is reached over HTTP. */
 export interface HttpTransportOptions {
@@ -19,24 +13,15 @@ export interface HttpTransportOptions {
   readonly maxAnswerBytes: number;
 }
 
-/** Statuses by which a server, or a proxy in front of it, asks for patience. */
-const busyStatuses: ReadonlySet<number> = new Set([408, 429, 500, 502, 503, 504]);
-
-/** Such as `http://127.0.0.1:8000/rcp` for `http://127.0.0.1:8000`; a path is kept, for servers behind a proxy. */
-export function baseUrlOf(target: string | URL): string {
-  const url = new URL(target);
-  if (url.protocol !== 'http:' && url.protocol !== 'https:') {
-    throw new TypeError(`${String(target)}: the address of a server begins with http:// or https://`);
-  }
-  const path = url.pathname.replace(/\/+$/, '');
-  return `${url.origin}${path.endsWith('/rcp') ? path : `${path}/rcp`}`;
-}
-
 /**
  * What goes with every request.
- * @throws TypeError where the key or a header holds what no header may; it never holds the value
+ * @throws TypeError where the key or a header holds what no header may, or two of them claim `Authorization`; it never
+ *   holds a value
  */
-function headersOf(given: Readonly<Record<string, string>> = {}, apiKey: string | undefined): [string, string][] {
+function headersOf(
+  { headers: given = {}, apiKey }: HttpTransportOptions,
+  { authorization }: Address,
+): [string, string][] {
   const headers = new Headers();
   const put = (what: string, name: string, value: string) => {
     try {
@@ -46,6 +31,13 @@ function headersOf(given: Readonly<Record<string, string>> = {}, apiKey: string 
     }
   };
   for (const [name, value] of Object.entries(given)) put(`headers: ${name}`, name, value);
+  if (authorization !== null) {
+    const other = apiKey !== undefined ? 'apiKey' : headers.has('authorization') ? 'headers: authorization' : null;
+    if (other !== null) {
+      throw new TypeError(`${other}, and user name and password in the address: only one can be sent as Authorization`);
+    }
+    headers.set('authorization', authorization);
+  }
   if (apiKey !== undefined) put('apiKey', 'authorization', `Bearer ${apiKey}`);
   headers.set('content-type', 'application/json');
   headers.delete('accept');
@@ -54,31 +46,42 @@ function headersOf(given: Readonly<Record<string, string>> = {}, apiKey: string 
 
 /** A way to the server at this address. */
 export function createHttpTransport(target: string | URL, options: HttpTransportOptions): Transport {
-  const address = baseUrlOf(target);
-  const { apiKey, maxAnswerBytes } = options;
-  const headers = headersOf(options.headers, apiKey);
+  const parts = readAddress(target);
+  const { base: address, query } = parts;
+  const { maxAnswerBytes } = options;
+  const headers = headersOf(options, parts);
   // Called without a receiver, as browsers want it.
   const send: typeof fetch = options.fetch ?? ((...given) => globalThis.fetch(...given));
   let lastId = 0;
 
+  /** The frame in a response, or null where it holds none. */
+  const readAnswer = async (response: Response, id: number, request: Request): Promise<Result | null> => {
+    const { ok, status } = response;
+    const type = response.headers.get('content-type') ?? '';
+    const chunks = chunksOf(response, maxAnswerBytes, address);
+    if (type.startsWith('text/event-stream')) {
+      const answer = await answerInStream(chunks, id, request);
+      if (answer === null && ok) throw cutAnswer(address, status);
+      return answer;
+    }
+    const text = await readAll(chunks);
+    // Where no length is announced, a connection that is cut looks like the end.
+    if (ok && type.startsWith('application/json') && !isWholeJson(text)) throw cutAnswer(address, status);
+    return parseFrame(text);
+  };
+
   const post = async (request: Request, signal: AbortSignal): Promise<Result> => {
     const id = ++lastId;
     const accept = request.onProgress === null ? 'application/json' : 'application/json, text/event-stream';
-    const response = await send(`${address}/${request.method}`, {
+    const response = await send(`${address}/${request.method}${query}`, {
       method: 'POST',
       headers: [...headers, ['accept', accept]],
       body: frameOf(id, request),
       signal,
     });
-    const isStream = (response.headers.get('content-type') ?? '').startsWith('text/event-stream');
-    const chunks = chunksOf(response, maxAnswerBytes, address);
-    const frame = isStream ? await lastFrame(chunks, request) : parseFrame((await readAll(chunks)).join(''));
-    const isAnswer = frame !== null && ('result' in frame || 'error' in frame);
-    if (!isAnswer) throw foreignAnswer(response, address);
-    // What could not be read has no id.
-    if (frame['id'] !== id && !('error' in frame && frame['id'] === null)) {
-      throw errorOf('internal', `${address}: the answer belongs to another request`);
-    }
+    const frame = await readAnswer(response, id, request);
+    if (frame === null || !isAnswer(frame)) throw foreignAnswer(response, address);
+    if (!isAnswerTo(frame, id)) throw errorOf('internal', `${address}: the answer belongs to another request`);
     return resultOf(frame, address);
   };
 
@@ -89,7 +92,7 @@ export function createHttpTransport(target: string | URL, options: HttpTransport
       // The aborted request is closed, and the server stops working on it.
       if (signal.aborted) throw abortErrorOf(signal);
       if (error instanceof RcpError) throw error;
-      throw errorOf('unavailable', `${address}: no connection, or it was lost before the answer`, { cause: error });
+      throw lostConnection(address, error);
     }
   };
 
@@ -99,69 +102,4 @@ export function createHttpTransport(target: string | URL, options: HttpTransport
     send: attempt,
     close: () => Promise.resolve(),
   };
-}
-
-/** An answer that no RCP server gave. */
-function foreignAnswer({ status, headers }: Response, address: string) {
-  const seconds = Number(headers.get('retry-after') ?? NaN);
-  const data = { status, ...(seconds >= 0 && { retryAfterMs: seconds * 1000 }) };
-  const about = `${address}: HTTP ${status} without an answer of RCP`;
-  if (status === 429) return errorOf('overloaded', about, { data });
-  // A proxy with a smaller limit than the server's: a list is then cut further.
-  if (status === 413) return errorOf('tooLarge', about, { data });
-  if (busyStatuses.has(status)) return errorOf('unavailable', about, { data });
-  if (status === 401 || status === 403) return errorOf('unauthorized', `${about}: the key or the origin`, { data });
-  return errorOf('internal', `${about}; is this the address of a server?`, { data, retryable: false });
-}
-
-/** The body as text, piece by piece, never more of it than allowed. */
-async function* chunksOf(response: Response, maxBytes: number, address: string): AsyncGenerator<string> {
-  if (response.body === null) return;
-  const body: ReadableStream<Uint8Array<ArrayBuffer>> = response.body;
-  const reader = body.getReader();
-  const decoder = new TextDecoder();
-  let bytes = Number(response.headers.get('content-length') ?? 0) > maxBytes ? Infinity : 0;
-  try {
-    while (true) {
-      if (bytes > maxBytes) throw oversizedError(address, maxBytes);
-      const { done, value } = await reader.read();
-      if (done) break;
-      bytes += value.length;
-      yield decoder.decode(value, { stream: true });
-    }
-    yield decoder.decode();
-  } finally {
-    // Of what was read to its end nothing is left to cancel.
-    reader.cancel().catch(() => undefined);
-  }
-}
-
-async function readAll(chunks: AsyncIterable<string>): Promise<string[]> {
-  const all: string[] = [];
-  for await (const chunk of chunks) all.push(chunk);
-  return all;
-}
-
-/** The answer at the end of an event stream; progress before it is reported as it comes. */
-async function lastFrame(chunks: AsyncIterable<string>, request: Request): Promise<Result | null> {
-  let answer: Result | null = null;
-  let pieces: string[] = [];
-  for await (const chunk of chunks) {
-    // An answer spans many chunks: they are joined once it is whole.
-    const end = chunk.lastIndexOf('\n');
-    if (end < 0) {
-      pieces.push(chunk);
-      continue;
-    }
-    const lines = [...pieces, chunk.slice(0, end)].join('').split('\n');
-    pieces = [chunk.slice(end + 1)];
-    for (const line of lines) {
-      const frame = line.startsWith('data:') ? parseFrame(line.slice('data:'.length)) : null;
-      if (frame === null) continue;
-      const progress = progressOf(frame);
-      if (progress === null) answer = frame;
-      else request.onProgress?.(progress.progress);
-    }
-  }
-  return answer;
 }

@@ -1,6 +1,6 @@
 /** Owns comparing what an index was made with and what a server serves. */
-import { identityOf, modelsOf } from './check.ts';
 import type { ModelCapability, ServerInfo } from './info.ts';
+import { identityOf, modelsOf } from './models.ts';
 import type { Identities } from './options.ts';
 
 /** A model that is not the one that an index was made with. */

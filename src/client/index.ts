@@ -11,7 +11,7 @@ export type { StdioClientOptions, StdioTarget } from './stdio-options.ts';
 
 /**
  * Connects to the server at an address such as `http://127.0.0.1:8000` and reads what it offers.
- * @throws RcpError; the signal's reason
+ * @throws RcpError; the signal's reason; TypeError for an address, a key or a header that no request can carry
  */
 export async function connect(target: string | URL, options?: HttpClientOptions): Promise<Client>;
 /**

@@ -1,4 +1,5 @@
 /** Owns one call on a list: its parts run side by side within the gate, each repeated or halved, and one failure ends all. */
+import { requireDeadline } from './bounds.ts';
 import type { Environment } from './clock.ts';
 import { abortErrorOf, errorOf, RcpError } from './error.ts';
 import type { Gate } from './gate.ts';
@@ -38,8 +39,13 @@ export interface ListAnswer {
   readonly retries: number;
 }
 
-/** Opens what bounds a call: its caller's signal and deadline. */
-export function openCall({ environment }: Caller, { signal, deadlineMs }: CallOptions): Scope {
+/**
+ * Opens what bounds a call: its caller's signal and deadline.
+ * @throws invalidParams
+ */
+export function openCall({ environment }: Caller, options: CallOptions): Scope {
+  requireDeadline(options);
+  const { signal, deadlineMs } = options;
   const limit = deadlineMs === undefined ? null : { ms: deadlineMs, error: deadlineError };
   return openScope(signal, limit, environment.clock);
 }
@@ -96,11 +102,11 @@ export async function runList(caller: Caller, call: ListCall): Promise<ListAnswe
 
   const runOne = (part: Part): Promise<Result> =>
     caller.gate.run(async () => {
-      const report = count?.ofRequest(part.texts.length) ?? null;
+      const own = count?.ofRequest(part.texts.length) ?? null;
       const params = call.paramsOf(part);
       const attempt = () => {
         const deadlineMs = scope.remainingMs();
-        const onProgress = call.isStreaming ? report : null;
+        const onProgress = call.isStreaming && own !== null ? own.report : null;
         return sendOnce(caller, { method: call.method, params, deadlineMs, onProgress }, scope);
       };
       const isFinal = (error: RcpError) => part.texts.length > 1 && isTooMuch(error);
@@ -113,10 +119,10 @@ export async function runList(caller: Caller, call: ListCall): Promise<ListAnswe
           isFinal,
           onRetry: () => (retries += 1),
         });
-        report?.(1);
+        own?.finish();
         return result;
       } catch (error) {
-        report?.(0);
+        own?.drop();
         throw error;
       }
     }, scope.signal);

@@ -20,7 +20,7 @@ export type VectorOutput = keyof VectorForms;
 
 /** How far a call is. */
 export interface Progress {
-  /** From 0 to 1; never goes back. */
+  /** From 0 to 1; never goes back, and the last report says 1. */
   readonly progress: number;
   readonly doneCount: number;
   readonly totalCount: number;
@@ -30,7 +30,7 @@ export interface Progress {
 export interface CallOptions {
   /** Stops the call: it rejects with the signal's reason, which is an `AbortError` unless another was given. */
   readonly signal?: AbortSignal;
-  /** Time that the whole call may take, waits and repetitions included. @unit ms */
+  /** Time that the whole call may take, waits and repetitions included; above 0, and Infinity is none. @unit ms */
   readonly deadlineMs?: number;
 }
 
@@ -86,7 +86,7 @@ export interface ClientOptions {
   readonly onWarning?: (message: string) => void;
   /** Requests under way at the same time, of all calls of this client together. Default 4. */
   readonly maxParallelRequests?: number;
-  /** Texts in one request at most, beside the server's own limit. */
+  /** Texts in one request at most, beside the server's own limit. Default: that limit. */
   readonly maxTextsPerRequest?: number;
   /** Largest answer that is read. Default 256 MiB. @unit bytes */
   readonly maxAnswerBytes?: number;
@@ -98,7 +98,7 @@ export interface ClientOptions {
 
 /** Options of a client over HTTP. */
 export interface HttpClientOptions extends ClientOptions {
-  /** Sent as `Authorization: Bearer`. */
+  /** Sent as `Authorization: Bearer`; a user name and password in the address are refused beside it. */
   readonly apiKey?: string;
   /** Sent with every request, for what stands in front of the server. */
   readonly headers?: Readonly<Record<string, string>>;

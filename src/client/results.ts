@@ -29,6 +29,8 @@ export interface Usage {
 interface VectorResult {
   /** Of the model that gave the vectors: keep it with them. */
   readonly identity: string | undefined;
+  /** Whether the answers name it themselves; otherwise it is what the server said when the client connected. */
+  readonly isIdentityTold: boolean;
   readonly usage: Usage;
 }
 
@@ -64,6 +66,8 @@ export interface RerankResult {
   readonly order: readonly number[];
   readonly results: readonly { readonly index: number; readonly score: number }[];
   readonly identity: string | undefined;
+  /** As of vectors. */
+  readonly isIdentityTold: boolean;
   readonly usage: Usage;
 }
 
@@ -197,6 +201,20 @@ export function readScores(answer: PartAnswer, topN?: number): OrderedPart {
   const isWhole = order.length >= Math.min(topN ?? Infinity, scores.length) && new Set(order).size === order.length;
   if (!isWhole || !order.every(isPlace)) throw malformed('order does not name each passage once');
   return { scores, order: order.map((index) => part.start + index) };
+}
+
+/**
+ * The identity that the answers of one call name; undefined where they name none.
+ * @throws unavailable where the server has changed its model between two requests of the call
+ */
+export function toldIdentity(answers: readonly PartAnswer[]): string | undefined {
+  const told = answers.map(({ result }) => {
+    const about = result['x-trivec'] as { readonly identity?: unknown } | null | undefined;
+    return typeof about?.identity === 'string' ? about.identity : undefined;
+  });
+  const [first] = told;
+  if (told.every((identity) => identity === first)) return first;
+  throw errorOf('unavailable', 'the server changed its model between two requests of this call');
 }
 
 const numberIn = (value: unknown) => (typeof value === 'number' ? value : 0);

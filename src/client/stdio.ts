@@ -2,21 +2,23 @@
 import { spawn } from 'node:child_process';
 import { abortErrorOf, errorOf } from './error.ts';
 import { createLineReader } from './lines.ts';
+import { createOpenCalls } from './open-calls.ts';
+import { becauseOf } from './reason.ts';
 import { orAborted } from './scope.ts';
 import type { StdioTarget } from './stdio-options.ts';
-import {
-  frameOf,
-  oversizedError,
-  parseFrame,
-  progressOf,
-  resultOf,
-  type Request,
-  type Result,
-  type Transport,
-} from './transport.ts';
+import { frameOf, type Request, type Result, type Transport } from './transport.ts';
 
-/** Time that a server has to end by itself, and then after SIGTERM, before it is killed. @unit ms */
-const endTimeoutMs = 5000;
+/** Bounds of a process. */
+export interface StdioTransportOptions {
+  readonly maxAnswerBytes: number;
+  /**
+   * Time that a server has to answer `shutdown`, then to end by itself, and then after SIGTERM, before it is killed.
+   * Default 5 s. @unit ms
+   */
+  readonly endTimeoutMs?: number;
+}
+
+const defaultEndTimeoutMs = 5000;
 
 /** One process, from its start to its end. */
 interface Session {
@@ -28,15 +30,12 @@ interface Session {
 }
 
 /** A way to a server of one's own. One that has ended is started again by the next attempt of a request. */
-export function createStdioTransport(
-  target: StdioTarget,
-  { maxAnswerBytes }: { readonly maxAnswerBytes: number },
-): Transport {
+export function createStdioTransport(target: StdioTarget, options: StdioTransportOptions): Transport {
   let session: Session | null = null;
   let isClosed = false;
   const current = (): Session => {
     if (isClosed) throw errorOf('unavailable', `${target.command}: closed`, { retryable: false });
-    if (session === null || session.hasEnded()) session = startSession(target, maxAnswerBytes);
+    if (session === null || session.hasEnded()) session = startSession(target, options);
     return session;
   };
   return {
@@ -54,24 +53,18 @@ export function createStdioTransport(
   };
 }
 
-interface Waiting {
-  readonly onProgress: Request['onProgress'];
-  resolve(frame: Result): void;
-  reject(error: Error): void;
-}
-
-function startSession(target: StdioTarget, maxAnswerBytes: number): Session {
+function startSession(target: StdioTarget, options: StdioTransportOptions): Session {
   const { command, args = [], cwd, env, stderr = 'inherit' } = target;
   const child = spawn(command, args, { stdio: ['pipe', 'pipe', stderr], cwd, env });
-  const waiting = new Map<unknown, Waiting>();
+  const { maxAnswerBytes, endTimeoutMs = defaultEndTimeoutMs } = options;
+  const calls = createOpenCalls(command, maxAnswerBytes);
   let lastId = 0;
   let failure: Error | null = null;
   const hasEnded = () => failure !== null;
 
   const fail = (error: Error) => {
     failure ??= error;
-    for (const each of waiting.values()) each.reject(failure);
-    waiting.clear();
+    calls.fail(failure);
   };
   const hasClosed = new Promise<void>((resolve) => {
     child.once('close', (code, signal) => {
@@ -80,43 +73,28 @@ function startSession(target: StdioTarget, maxAnswerBytes: number): Session {
     });
   });
   child.on('error', (cause) => {
-    fail(errorOf('unavailable', `${command}: the server could not be started`, { retryable: false, cause }));
+    const message = `${command}: the server could not be started${becauseOf(cause)}`;
+    fail(errorOf('unavailable', message, { retryable: false, cause }));
   });
   // Whoever writes to a process that has ended learns it from its end.
   child.stdin.on('error', () => undefined);
 
-  const receive = (line: string) => {
-    const frame = parseFrame(line);
-    if (frame === null) return;
-    const progress = progressOf(frame);
-    if (progress !== null) {
-      waiting.get(progress.token)?.onProgress?.(progress.progress);
-      return;
-    }
-    const one = waiting.get(frame['id']);
-    waiting.delete(frame['id']);
-    one?.resolve(frame);
-  };
-  const reader = createLineReader(maxAnswerBytes, receive);
+  const reader = createLineReader(maxAnswerBytes, { onLine: calls.receive, onLongLine: calls.receiveLong });
   child.stdout.on('data', (chunk: Buffer) => {
-    if (failure !== null || reader.read(chunk)) return;
-    fail(oversizedError(command, maxAnswerBytes));
-    child.kill();
+    reader.read(chunk);
   });
 
   const send = async (request: Request, signal: AbortSignal): Promise<Result> => {
     if (signal.aborted) throw abortErrorOf(signal);
     if (failure !== null) throw failure;
     const id = ++lastId;
-    const answer = new Promise<Result>((resolve, reject) => {
-      waiting.set(id, { onProgress: request.onProgress, resolve, reject });
-    });
+    const answer = calls.add(id, request.onProgress);
     child.stdin.write(`${frameOf(id, request)}\n`);
     try {
-      return resultOf(await orAborted(answer, signal), command);
+      return await orAborted(answer, signal);
     } finally {
       // Still there only where nobody waits for the answer any more.
-      if (waiting.delete(id) && !hasEnded()) {
+      if (calls.forget(id) && !hasEnded()) {
         child.stdin.write(`${JSON.stringify({ jsonrpc: '2.0', method: 'notifications/cancel', params: { id } })}\n`);
       }
     }
@@ -140,7 +118,12 @@ function startSession(target: StdioTarget, maxAnswerBytes: number): Session {
       child.stdin.end();
       const timers = [
         setTimeout(() => child.kill(), endTimeoutMs),
-        setTimeout(() => child.kill('SIGKILL'), 2 * endTimeoutMs),
+        setTimeout(() => {
+          child.kill('SIGKILL');
+          // A process that it started may hold its output open, and outlive it.
+          child.stdout.destroy();
+          child.stdin.destroy();
+        }, 2 * endTimeoutMs),
       ];
       // A process that was never there closes nothing.
       if (child.pid !== undefined) await hasClosed;

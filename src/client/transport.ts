@@ -55,17 +55,21 @@ export function parseFrame(text: string): Result | null {
  * The result in an answer.
  * @throws RcpError in it; internal where it is neither
  */
-export function resultOf(frame: Result, address: string): Result {
-  const { result, error } = frame;
+export function resultOf({ result, error }: Result, address: string): Result {
   if (isObject(result)) return result;
+  throw errorIn(error, address);
+}
+
+/** The error in an answer; internal where it is not as RCP defines it. */
+export function errorIn(error: unknown, address: string): RcpError {
   if (!isObject(error) || typeof error['code'] !== 'number') {
-    throw errorOf('internal', `${address}: the answer is neither a result nor an error`);
+    return errorOf('internal', `${address}: the answer is neither a result nor an error`);
   }
   const { code, message, data } = error;
   const known: RcpErrorData = isObject(data) ? data : {};
   const retryable = known['retryable'];
   const text = typeof message === 'string' ? message : 'no message';
-  throw new RcpError(code, text, {
+  return new RcpError(code, text, {
     data: known,
     ...(typeof retryable === 'boolean' && { retryable }),
   });

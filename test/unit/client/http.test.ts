@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest';
 import { connect } from '../../../src/client/browser.ts';
-import { baseUrlOf } from '../../../src/client/http.ts';
 import { createFakeServer, failure, rejectionOf } from './fake-server.ts';
 
 const stream = (pieces: readonly string[]) =>
@@ -13,21 +12,6 @@ const stream = (pieces: readonly string[]) =>
     }),
     { headers: { 'content-type': 'text/event-stream' } },
   );
-
-describe('an address', () => {
-  it.each([
-    ['http://127.0.0.1:8000', 'http://127.0.0.1:8000/rcp'],
-    ['http://127.0.0.1:8000/', 'http://127.0.0.1:8000/rcp'],
-    ['http://127.0.0.1:8000/rcp/', 'http://127.0.0.1:8000/rcp'],
-    ['https://example.org/search', 'https://example.org/search/rcp'],
-  ])('%s is reached at %s', (target, base) => {
-    expect(baseUrlOf(target)).toBe(base);
-  });
-
-  it.each(['127.0.0.1:8000', 'ftp://example.org', ''])('%j is refused', (target) => {
-    expect(() => baseUrlOf(target)).toThrow(TypeError);
-  });
-});
 
 describe('a request over HTTP', () => {
   it('goes to the path of its method with the key, and info is read once', async () => {
@@ -103,6 +87,76 @@ describe('a request over HTTP', () => {
       const client = await server.connect();
       expect(await rejectionOf(client.embed(['1']))).toMatchObject({ code: -32013, data: { limit: 10_000 } });
     }
+  });
+
+  const streaming = (pieces: (id: number) => readonly string[]) =>
+    createFakeServer(({ method, id }, nth) =>
+      method === 'info' ? undefined : nth === 1 ? stream(pieces(id)) : undefined,
+    );
+  const event = (frame: object) => `data: ${JSON.stringify({ jsonrpc: '2.0', ...frame })}\n\n`;
+  const vectors = [[7, 0, 0, 0]];
+  const message = { method: 'notifications/message', params: { level: 'info' } };
+
+  it.each([
+    [
+      'events before its answer',
+      (id: number) => [event({ method: 'notifications/progress', params: { progressToken: id, progress: 0.5 } })],
+    ],
+    ['no event', () => []],
+    ['half an event', (id: number) => [event({ id, result: { vectors } }).slice(0, 40)]],
+    ['the answer to another request', () => [event({ id: 999, result: { vectors: [[9, 0, 0, 0]] } })]],
+  ])('that gets a stream of %s, and then its end, is sent again', async (_, pieces) => {
+    const server = streaming(pieces);
+    const client = await server.connect();
+    const call = client.embed(['1'], { onProgress: () => undefined });
+    await server.clock.advance(1000);
+    expect((await call).usage.retries).toBe(1);
+    expect(server.calls()).toHaveLength(2);
+  });
+
+  it.each([
+    ['a notification comes behind it', (id: number) => [event({ id, result: { vectors } }), event(message)]],
+    [
+      'an answer to another comes behind it',
+      (id: number) => [event({ id, result: { vectors } }), event({ id: 999, result: {} })],
+    ],
+    ['nothing ends its line', (id: number) => [event(message), event({ id, result: { vectors } }).trimEnd()]],
+  ])('has its answer in a stream, where %s too', async (_, pieces) => {
+    const client = await streaming(pieces).connect();
+    const { vectors: got, usage } = await client.embed(['1'], { onProgress: () => undefined });
+    expect([[...got[0]!], usage.retries]).toEqual([[7, 0, 0, 0], 0]);
+  });
+
+  it.each(['', '{"jsonrpc":"2.0","id":2,"resu'])('whose answer is cut to %j is sent again', async (cut) => {
+    const headers = { 'content-type': 'application/json' };
+    const server = createFakeServer(({ method }, nth) =>
+      method !== 'info' && nth === 1 ? new Response(cut, { headers }) : undefined,
+    );
+    const client = await server.connect();
+    const call = client.embed(['1']);
+    await server.clock.advance(1000);
+    expect((await call).usage.retries).toBe(1);
+  });
+
+  it('that a gateway refuses in JSON of its own is told by its status', async () => {
+    const refuse = (status: number) => createFakeServer(() => Response.json({ error: { message: 'no' } }, { status }));
+    expect(await rejectionOf(refuse(401).connect())).toMatchObject({
+      errorName: 'unauthorized',
+      data: { status: 401 },
+    });
+    expect(await rejectionOf(refuse(404).connect())).toMatchObject({ errorName: 'internal', data: { status: 404 } });
+    const busy = refuse(429).connect({ retry: { maxAttempts: 1 } });
+    expect(await rejectionOf(busy)).toMatchObject({ errorName: 'overloaded', retryable: true });
+  });
+
+  it('that finds no connection says why', async () => {
+    const failed = new TypeError('fetch failed', {
+      cause: Object.assign(new Error('self-signed certificate'), { code: 'DEPTH_ZERO' }),
+    });
+    const server = createFakeServer(() => Promise.reject(failed));
+    const error = await rejectionOf(server.connect({ retry: { maxAttempts: 1 } }));
+    expect(error).toMatchObject({ errorName: 'unavailable', cause: failed });
+    expect(error.message).toMatch(/no connection, .* \(self-signed certificate, DEPTH_ZERO\)$/);
   });
 
   it('asks for a stream only where progress is wanted, and reads it in whatever pieces it comes', async () => {

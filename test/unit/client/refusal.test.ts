@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { openClient, type Client } from '../../../src/client/client.ts';
+import { connect } from '../../../src/client/index.ts';
 import { capabilities, createFakeServer, fakeInfo, rejectionOf, type Loose } from './fake-server.ts';
 
 const serving = (info: object) => createFakeServer(({ method }) => (method === 'info' ? { result: info } : undefined));
@@ -79,15 +80,28 @@ describe('what the server does not advertise is refused before anything is sent'
   });
 
   it.each([
-    { maxParallelRequests: NaN },
-    { maxTextsPerRequest: 1.5 },
-    { retry: { maxAttempts: 0 } },
-    { retry: { maxWaitMs: NaN } },
-    { answerTimeoutMs: -1 },
-  ])('a bound that is none: %j', async (options) => {
-    const server = createFakeServer();
-    expect(await rejectionOf(server.connect(options))).toMatchObject({ errorName: 'invalidParams', wasSent: false });
-    expect(server.seen).toEqual([]);
+    ['maxParallelRequests', [NaN, 0, 1.5, '4', null]],
+    ['maxTextsPerRequest', [1.5, 0, -1, '8', null]],
+    ['maxAnswerBytes', [NaN, 0, -1, '1000000', null]],
+    ['answerTimeoutMs', [NaN, 0, -1, '1000', null]],
+    ['retry.maxAttempts', [NaN, 0, 2.5, '3', null]],
+    ['retry.maxWaitMs', [NaN, -1, '1000', null]],
+  ] as const)('a bound that is none, with its name and its value: %s', async (field, values) => {
+    for (const value of values) {
+      const server = createFakeServer();
+      const [outer = '', inner] = field.split('.');
+      const error = await rejectionOf(server.connect({ [outer]: inner === undefined ? value : { [inner]: value } }));
+      expect(error).toMatchObject({ errorName: 'invalidParams', wasSent: false, data: { field } });
+      expect(error.message).toContain(`${field}: must be `);
+      expect(error.message).toContain(`, not ${typeof value === 'string' ? JSON.stringify(value) : String(value)}`);
+      expect(server.seen).toEqual([]);
+    }
+  });
+
+  it('a bound that is none before a process is started', async () => {
+    const target = { command: '/nowhere/at/all' };
+    const error = await rejectionOf(connect(target, { maxAnswerBytes: NaN }));
+    expect(error).toMatchObject({ errorName: 'invalidParams', data: { field: 'maxAnswerBytes' } });
   });
 
   it('every call once the client is closed', async () => {
@@ -95,6 +109,30 @@ describe('what the server does not advertise is refused before anything is sent'
     await client.close();
     await client.close();
     expect(await rejectionOf(client.embed(['a']))).toMatchObject({ errorName: 'unavailable', retryable: false });
+  });
+});
+
+describe('the identity of a result', () => {
+  it('of rerank is that of the first model of the method that was asked for', async () => {
+    const client = await createFakeServer().connect();
+    const identities = [
+      {},
+      { method: 'colbert' },
+      { method: 'cross-encoder' },
+      { model: 'rows' },
+      { method: 'colbert', model: 'rows' },
+    ];
+    const told = await Promise.all(
+      identities.map(async (options) => (await client.rerank('q', ['1'], options)).identity),
+    );
+    expect(told).toEqual(['pairs@1', 'rows@1', 'pairs@1', 'rows@1', 'rows@1']);
+  });
+
+  it('is that of the capability for its first model only, on a server that lists none', async () => {
+    const client = await serving({ ...fakeInfo, 'x-trivec': undefined }).connect();
+    const asked = [{}, { method: 'cross-encoder', model: 'pairs' }, { method: 'colbert' }, { model: 'rows' }];
+    const told = await Promise.all(asked.map(async (options) => (await client.rerank('q', ['1'], options)).identity));
+    expect(told).toEqual(['pairs@1', 'pairs@1', undefined, undefined]);
   });
 });
 

@@ -5,6 +5,9 @@ const onEmbed =
   (script: Script): Script =>
   (request, nth) =>
     request.method === 'info' ? undefined : script(request, nth);
+/** As the client names a value that is no number of the right kind. */
+const shownValue = (value: unknown) =>
+  value === true ? 'a value of type boolean' : typeof value === 'string' ? JSON.stringify(value) : String(value);
 const overloaded = (retryAfterMs: number) => failure(-32011, { retryable: true, retryAfterMs });
 
 describe('a refused request', () => {
@@ -82,6 +85,26 @@ describe('a refused request', () => {
     expect(server.calls()[1]?.atMs).toBe(2000);
   });
 
+  it.each([
+    [
+      'by the clock of the server',
+      { date: 'Sun, 06 Nov 2094 08:49:37 GMT', 'retry-after': 'Sun, 06 Nov 2094 08:49:40 GMT' },
+      3000,
+    ],
+    ['that has passed', { 'retry-after': 'Sun, 06 Nov 1994 08:49:37 GMT' }, 0],
+    ['that is none', { 'retry-after': 'soon' }, 100],
+    ['that is empty', { 'retry-after': '' }, 100],
+    ['in a form of another clock', { 'retry-after': '-5' }, 100],
+  ])('by a proxy that names a date %s is sent again then', async (_, headers, waitMs) => {
+    const busy = () => new Response('<html>', { status: 429, headers: headers as Record<string, string> });
+    const server = createFakeServer(onEmbed((__, nth) => (nth === 1 ? busy() : undefined)));
+    const client = await server.connect();
+    const call = client.embed(['1']);
+    await server.clock.advance(10_000);
+    await call;
+    expect(server.calls()[1]?.atMs).toBe(waitMs);
+  });
+
   it('counts as lost when no answer comes, and is sent again', async () => {
     const server = createFakeServer(onEmbed((_, nth) => (nth === 1 ? never() : undefined)));
     const client = await server.connect({ answerTimeoutMs: 1000 });
@@ -132,11 +155,33 @@ describe('a deadline', () => {
     expect(server.calls()).toHaveLength(1);
   });
 
-  it('of zero sends nothing', async () => {
+  it.each([0, -5, NaN, -Infinity, '10000', null, true])(
+    'of %s is none: refused before anything is sent',
+    async (given) => {
+      const server = createFakeServer();
+      const client = await server.connect();
+      const options = { deadlineMs: given as number };
+      const calls = [
+        client.embed(['1'], options),
+        client.sparseEmbed(['1'], options),
+        client.multiVector(['1'], options),
+        client.rerank('q', ['1'], options),
+        client.ping(options),
+      ];
+      for (const call of calls) {
+        const error = await rejectionOf(call);
+        expect(error).toMatchObject({ errorName: 'invalidParams', wasSent: false, data: { field: 'deadlineMs' } });
+        expect(error.message).toBe(`deadlineMs: must be a number above 0, not ${shownValue(given)}`);
+      }
+      expect(server.calls()).toEqual([]);
+    },
+  );
+
+  it('of Infinity is none for the server', async () => {
     const server = createFakeServer();
     const client = await server.connect();
-    expect(await rejectionOf(client.embed(['1'], { deadlineMs: 0 }))).toMatchObject({ code: -32014 });
-    expect(server.calls()).toEqual([]);
+    expect((await client.embed(['1'], { deadlineMs: Infinity })).vectors).toHaveLength(1);
+    expect(server.calls()[0]?.params).not.toHaveProperty('_meta');
   });
 });
 
