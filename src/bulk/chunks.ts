@@ -2,7 +2,7 @@
 import { crc32 } from 'node:zlib';
 import type { RowsOfFile } from './read/rows.ts';
 import type { BadRow, Chunk, InputPosition, TextRow } from './row.ts';
-import { BulkFailure } from './row.ts';
+import { BulkFailure, describeBadRow } from './row.ts';
 
 /** When a chunk ends. */
 export interface ChunkLimits {
@@ -46,9 +46,9 @@ export async function* chunksOf(
       if (text === null) {
         const bad = { index, file: fileNames[file] ?? '', line, reason: reason ?? 'cannot be read' };
         if (!skipsBad) throw new BulkFailure(`${describeBadRow(bad)}; --skip-bad leaves such rows out`);
-        open.bad.push(bad);
+        open.leaveOut(bad);
       } else {
-        open.add({ index, id, text });
+        open.add({ index, id, text, file: fileNames[file] ?? '', line });
       }
       index += 1;
       if (next !== null) position = { file, ...next };
@@ -62,9 +62,6 @@ export async function* chunksOf(
   // Behind everything: a bad row at the end may be one behind which reading cannot begin.
   if (open.rows.length + open.bad.length > 0) yield open.close({ file: fileNames.length, offset: 0, line: 0 });
 }
-
-/** A bad row in words. */
-export const describeBadRow = ({ file, line, reason }: BadRow): string => `${file}:${String(line)}: ${reason}`;
 
 class OpenChunk {
   readonly rows: TextRow[] = [];
@@ -83,6 +80,12 @@ class OpenChunk {
     this.rows.push(row);
     this.#characters += row.text.length;
     this.#digest = crc32(`${String(row.id)}\0${row.text}\0`, this.#digest);
+  }
+
+  /** Counted like a text: rows behind another number of bad ones are others. */
+  leaveOut(row: BadRow): void {
+    this.bad.push(row);
+    this.#digest = crc32(`${String(row.index)}\0${row.reason}\0bad\0`, this.#digest);
   }
 
   isFull({ texts, characters }: ChunkLimits): boolean {

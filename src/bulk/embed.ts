@@ -12,6 +12,7 @@ import type { VectorSource, VectorWish } from './source/source.ts';
 import { formatOf, outputEndOf } from './write/choose.ts';
 import type { OutputShape } from './write/format.ts';
 import { openWork, type Work } from './work/work.ts';
+import { writeToStdout } from './write/stdout.ts';
 
 /** What a run is asked for. */
 export interface BulkPlan {
@@ -66,7 +67,14 @@ export async function runBulk(
   const shape: OutputShape = { kind: wish.method, output, dimension: source.dimension, hasIds: fields.id !== null };
   const format = formatOf(outputEndOf(out), shape);
   if (out === '-') return toStdout(plan, source, observer, { format, signal });
-  const work = await openWork({ out, format, restarts: plan.restarts, fingerprint: await fingerprint(plan, source) });
+  const work = await openWork({
+    out,
+    format,
+    restarts: plan.restarts,
+    fingerprint: await fingerprint(plan, source),
+    // What was done without leaving rows out had none to leave out.
+    mayBecome: { skipBad: 'true' },
+  });
   if (!('commit' in work)) return { wasDone: true, ...work };
   try {
     observer.onStart({ rows: work.startRows, bytes: bytesBefore(plan.files, work.startPosition) });
@@ -98,6 +106,8 @@ async function fingerprint(plan: BulkPlan, source: VectorSource): Promise<Readon
     idField: fields.id ?? 'none',
     skipBad: String(plan.skipsBad),
     chunks: JSON.stringify(chunkLimits[wish.method]),
+    // What is read anew is known by its check sums: those of another form say nothing.
+    ...(plan.input === '-' ? { checkSums: 'of texts, ids and bad rows' } : {}),
   };
 }
 
@@ -156,8 +166,6 @@ async function toStdout(
   if (plan.restarts) throw new ConfigurationError(['--restart: what goes to stdout is never gone on with']);
   let rows = 0;
   let badRows = 0;
-  // Each write tells of it too; unheard it would end the process with a stack.
-  process.stdout.on('error', () => undefined);
   observer.onStart({ rows: 0, bytes: 0 });
   await runChunks({
     chunks: cut(plan, { number: 0, index: 0, position: start }),
@@ -165,13 +173,8 @@ async function toStdout(
     signal,
     async commit(chunks) {
       for (const one of chunks) {
-        const bytes = format.encode(one);
-        await new Promise<void>((resolve, reject) => {
-          process.stdout.write(bytes, (error) => {
-            if (error) reject(new BulkFailure('whoever read stdout stopped before the end'));
-            else resolve();
-          });
-        });
+        const isRead = await writeToStdout(format.encode(one));
+        if (!isRead) throw new BulkFailure('whoever read stdout stopped before the end');
         rows += one.chunk.rows.length;
         badRows += one.chunk.bad.length;
       }

@@ -36,6 +36,8 @@ export interface TextRow {
   readonly index: number;
   readonly id: RowId | null;
   readonly text: string;
+  readonly file: string;
+  readonly line: number;
 }
 
 /** A row that is left out. */
@@ -45,6 +47,10 @@ export interface BadRow {
   readonly line: number;
   readonly reason: string;
 }
+
+/** What is wrong with a row, in words. */
+export const describeBadRow = ({ file, line, reason }: Omit<BadRow, 'index'>): string =>
+  `${file}:${String(line)}: ${reason}`;
 
 /** Rows that are embedded and recorded together. */
 export interface Chunk {
@@ -56,7 +62,7 @@ export interface Chunk {
   readonly firstIndex: number;
   /** Place behind its last row. */
   readonly after: InputPosition;
-  /** Check sum of the texts and ids. */
+  /** Check sum of the texts and ids, and of the rows that are left out. */
   readonly digest: number;
 }
 

@@ -1,7 +1,8 @@
 /** Owns the run: chunks to vectors to the output, in order, with a bounded number of them under way. */
 import { setMaxListeners } from 'node:events';
+import { BulkFailure, describeBadRow } from './row.ts';
 import type { BadRow, Chunk } from './row.ts';
-import type { Embedded, VectorSource } from './source/source.ts';
+import { RefusedText, type Embedded, type VectorSource } from './source/source.ts';
 import type { EmbeddedChunk } from './write/format.ts';
 
 /** How far a run is; counts are those of this run alone. */
@@ -68,6 +69,8 @@ export async function runChunks({ chunks, source, commit, onProgress, signal }: 
       // A chunk of nothing but bad rows needs no call, but its place in the order.
       const texts = chunk.rows.map(({ text }) => text);
       return { chunk, ...(await source.embed(texts, ended)) };
+    } catch (error) {
+      throw error instanceof RefusedText ? failureOf(error, chunk) : error;
     } finally {
       openCalls -= 1;
     }
@@ -129,6 +132,12 @@ export async function runChunks({ chunks, source, commit, onProgress, signal }: 
   await Promise.allSettled(underway.map(({ done }) => done));
   if (!recorder.hasFailed) await record();
   ended.throwIfAborted();
+}
+
+/** The failure of a text, by the place that its owner knows. */
+function failureOf({ place, message }: RefusedText, { rows }: Chunk): BulkFailure {
+  const row = rows[place];
+  return new BulkFailure(row === undefined ? message : describeBadRow({ ...row, reason: message }));
 }
 
 async function orAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {

@@ -1,7 +1,7 @@
 /** Owns what a bulk run says while it goes on: a bar on a terminal, a line every few seconds elsewhere. */
 import type { SingleBar } from 'cli-progress';
 import type { BulkObserver } from '../bulk/embed.ts';
-import { describeBadRow } from '../bulk/chunks.ts';
+import { describeBadRow } from '../bulk/row.ts';
 
 /** Time between two lines where there is no terminal. @unit ms */
 const lineIntervalMs = 5000;

@@ -4,8 +4,9 @@ import { basename, dirname, extname, resolve } from 'node:path';
 import type { BulkPlan } from '../bulk/embed.ts';
 import { findInputs, inputKinds } from '../bulk/read/inputs.ts';
 import { methodNames, type VectorWish } from '../bulk/source/source.ts';
-import { workPaths } from '../bulk/work/work.ts';
+import { workPaths } from '../bulk/work/paths.ts';
 import { formatProblems, outputEndOf } from '../bulk/write/choose.ts';
+import { shownAddress } from '../client/address.ts';
 import { ConfigurationError } from '../errors.ts';
 import { integerOutputs, type IntegerOutput } from '../tensor/quantize.ts';
 import type { Flags } from './command-settings.ts';
@@ -53,7 +54,8 @@ export async function readEmbedPlan(input: string, flags: Flags): Promise<EmbedP
   const fields = { text: text('field') ?? 'text', id: text('idField') };
   const urls = Array.isArray(flags['url']) ? (flags['url'] as string[]) : [];
   for (const url of urls)
-    if (!/^https?:\/\//u.test(url)) problems.push(`--url must begin with http:// or https://, not ${url}`);
+    if (!/^https?:\/\//u.test(url))
+      problems.push(`--url must begin with http:// or https://, not ${shownAddress(url)}`);
   if (urls.length > 0) problems.push(...mixedProblems(flags));
   if (wish.dimensions !== null && wish.method !== 'dense') problems.push('--dimensions: only dense vectors can be cut');
   if (input === '-' && text('out') === null) problems.push('--out must be given where stdin is read');

@@ -12,16 +12,22 @@ const interruptedExitCode = 130;
 
 /** Longest time for one answer of a server. @unit ms */
 const answerTimeoutMs = 600_000;
+/** Longest time until a server has said what it serves, or that it is still there. @unit ms */
+const silenceMs = 10_000;
 
 /** A run that a signal ended. */
 class Interruption extends Error {}
 
 async function embed(input: string, flags: Flags, version: string): Promise<void> {
+  // Loaded here: the other commands do not carry it.
+  const { telling } = await import('./failures.ts');
+  await telling(() => run(input, flags, version));
+}
+
+async function run(input: string, flags: Flags, version: string): Promise<void> {
   const { readEmbedPlan } = await import('./embed-plan.ts');
   const plan = await readEmbedPlan(input, flags);
-  // Loaded here: the other commands do not carry it.
   const { runBulk } = await import('../bulk/embed.ts');
-  const { BulkFailure } = await import('../bulk/row.ts');
   const { openBulkProgress } = await import('./bulk-progress.ts');
   const totalBytes = plan.files.reduce((sum, { bytes }) => sum + bytes, 0);
   const progress = await openBulkProgress(totalBytes, plan.isQuiet);
@@ -34,16 +40,10 @@ async function embed(input: string, flags: Flags, version: string): Promise<void
     if (!plan.isQuiet) progress.note(describeResult(plan, result, progress));
   } catch (error) {
     progress.end();
+    if (!interrupted.signal.aborted) throw error;
     const goOn = plan.out === '-' ? '' : '; the same command goes on where it stopped';
-    if (interrupted.signal.aborted) {
-      process.stderr.write(`trivec: interrupted${goOn}\n`);
-      process.exitCode = interruptedExitCode;
-    } else if (error instanceof BulkFailure || isOfSystem(error)) {
-      process.stderr.write(`trivec: ${error.message}\n`);
-      process.exitCode = 1;
-    } else {
-      throw error;
-    }
+    process.stderr.write(`trivec: interrupted${goOn}\n`);
+    process.exitCode = interruptedExitCode;
   } finally {
     await source?.close();
     interrupted.end();
@@ -51,9 +51,6 @@ async function embed(input: string, flags: Flags, version: string): Promise<void
     if (input === '-') process.stdin.destroy();
   }
 }
-
-/** Whether the system refused something, such as a full disk: no stack tells a person more than the message does. */
-const isOfSystem = (error: unknown): error is Error => error instanceof Error && 'syscall' in error && 'code' in error;
 
 async function openSource(
   plan: EmbedPlan,
@@ -67,7 +64,7 @@ async function openSource(
     const onNote = (line: string): void => {
       progress.note(line);
     };
-    return openServers({ urls, wish, patienceMs, apiKey: apiKeyOf(flags), answerTimeoutMs, onNote }, signal);
+    return openServers({ urls, wish, patienceMs, apiKey: apiKeyOf(flags), answerTimeoutMs, silenceMs, onNote }, signal);
   }
   const { jobSettings, openEmbedded } = await import('./embedded-source.ts');
   const source = await openEmbedded(jobSettings(engineSettings(flags), wish.method), wish, version);
@@ -116,7 +113,10 @@ const options: readonly (readonly [flag: string, description: string])[] = [
   ['--output <float32|int8|uint8|binary|ubinary>', 'form of the numbers (default: float32)'],
   ['--skip-bad', 'leave rows out that hold no text, and list them beside the output, instead of ending at the first'],
   ['--restart', 'begin anew, whatever is there'],
-  ['--give-up-after <seconds>', 'longest time in which no server answers (default: 300)'],
+  [
+    '--give-up-after <seconds>',
+    'longest time in which servers fail or turn calls away, and none answers (default: 300)',
+  ],
   ['--quiet', 'say nothing but errors and rows that are left out'],
 ];
 

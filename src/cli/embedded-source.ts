@@ -3,6 +3,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { BulkFailure } from '../bulk/row.ts';
 import type { Vectors } from '../bulk/row.ts';
 import { nothing } from '../bulk/source/nothing.ts';
+import { refusedText } from '../bulk/source/source.ts';
 import type { Embedded, MethodName, VectorSource, VectorWish } from '../bulk/source/source.ts';
 import type { Settings } from '../config/settings.ts';
 import { openEngine, type Engine } from '../engine.ts';
@@ -93,6 +94,13 @@ export async function openEmbedded(settings: Settings, wish: VectorWish, version
         : `--model: ${model} is not configured for ${method} vectors; there is ${known}`,
     ]);
   }
+  try {
+    // A call of no texts judges what is asked for, before anything is written.
+    await embed(open.service, [], wish, new AbortController().signal);
+  } catch (error) {
+    await open.close();
+    throw error;
+  }
   const { dimension, rowDimension } = chosen.manifest;
   return {
     identity: chosen.identity,
@@ -119,7 +127,9 @@ async function embedPatiently(
       signal.throwIfAborted();
       if (!(error instanceof ServiceError)) throw error;
       const isWorthRetrying = error.errorName === 'overloaded' || error.errorName === 'unavailable';
-      if (!isWorthRetrying || performance.now() - startMs > patienceMs) throw new BulkFailure(error.message);
+      if (!isWorthRetrying || performance.now() - startMs > patienceMs) {
+        throw refusedText(error, error.data.field, 0) ?? new BulkFailure(error.message);
+      }
       await pause(error.data.retryAfterMs ?? retryMs, undefined, { signal }).catch(() => undefined);
     }
   }

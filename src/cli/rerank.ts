@@ -4,6 +4,7 @@ import type { InputKind } from '../bulk/read/inputs.ts';
 import type { Flags } from './command-settings.ts';
 import { addEngineFlags, addServerFlags, apiKeyOf, engineSettings, mixedProblems } from './job-flags.ts';
 import { ConfigurationError } from '../errors.ts';
+import { print } from './stdout.ts';
 
 /** A passage with its place in the input. */
 interface Passage {
@@ -12,6 +13,8 @@ interface Passage {
   readonly line: number;
 }
 
+/** What a terminal or another program takes for the end of a line. */
+const lineEnds = /[\r\n\v\f\u0085\u2028\u2029]+/gu;
 /** Most passages that are kept to be put in order. */
 const maxPassages = 1_000_000;
 /** Passages of one call. */
@@ -26,28 +29,23 @@ async function rerank(input: string, flags: Flags, version: string): Promise<voi
   if (typeof query !== 'string' || query === '') problems.push('--query must be given');
   const most = top === undefined ? Infinity : Number(top);
   if (top !== undefined && (!Number.isSafeInteger(most) || most < 1)) {
-    problems.push(`--top must be a whole number above 0, not ${String(most)}`);
+    problems.push(`--top must be a whole number above 0, not ${JSON.stringify(top)}`);
   }
   if (flags['url'] !== undefined) problems.push(...mixedProblems(flags));
   if (problems.length > 0) throw new ConfigurationError(problems);
-  const { BulkFailure } = await import('../bulk/row.ts');
-  try {
+  // Loaded here: the other commands do not carry it.
+  const { telling } = await import('./failures.ts');
+  await telling(async () => {
     const passages = await readPassages(input, flags);
     const scorer = await openScorer(flags, version);
     try {
-      const scores = await scorer.score(
-        String(query),
-        passages.map(({ text }) => text),
-      );
-      print(passages, scores, { most, isJson: flags['json'] === true });
+      const texts = passages.map(({ text }) => text);
+      const scores = await scorer.score(String(query), texts);
+      await print(linesOf(passages, scores, { most, isJson: flags['json'] === true }).join('\n'));
     } finally {
       await scorer.close();
     }
-  } catch (error) {
-    if (!(error instanceof BulkFailure)) throw error;
-    process.stderr.write(`trivec: ${error.message}\n`);
-    process.exitCode = 1;
-  }
+  });
 }
 
 async function readPassages(input: string, flags: Flags): Promise<Passage[]> {
@@ -102,21 +100,21 @@ async function openScorer(flags: Flags, version: string): Promise<{ score: Score
   return { score, close: () => open.close() };
 }
 
-function print(
+/** The passages in order; each is one line, whatever it holds. */
+function linesOf(
   passages: readonly Passage[],
   scores: readonly number[],
   { most, isJson }: { readonly most: number; readonly isJson: boolean },
-): void {
+): string[] {
   const scoreOf = (index: number): number => scores[index] ?? -Infinity;
   const order = passages.map((_, index) => index).sort((a, b) => scoreOf(b) - scoreOf(a) || a - b);
-  const lines = order.slice(0, most).map((index) => {
+  return order.slice(0, most).map((index) => {
     const { text, line } = passages[index] as Passage;
     const score = scoreOf(index);
-    return isJson ? JSON.stringify({ index, line, score, text }) : `${score.toFixed(6)}\t${text}`;
+    return isJson
+      ? JSON.stringify({ index, line, score, text })
+      : `${score.toFixed(6)}\t${text.replaceAll(lineEnds, ' ')}`;
   });
-  // Of a reader that has seen enough, such as head.
-  process.stdout.on('error', () => undefined);
-  process.stdout.write(`${lines.join('\n')}\n`);
 }
 
 /** Adds `rerank`. */

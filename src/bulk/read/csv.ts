@@ -63,6 +63,9 @@ function readColumns({ record }: Placed, name: string, fields: FieldNames): Colu
   const names = record.map(textOf);
   const placeOf = (field: string): number => {
     const place = names.indexOf(field);
+    if (names.includes(field, place + 1) && place !== -1) {
+      throw new BulkFailure(`${name}: has several columns ${field}; nobody can tell which one is meant`);
+    }
     if (place !== -1) return place;
     throw new BulkFailure(`${name}: has no column ${field}; it has ${names.join(', ')}`);
   };

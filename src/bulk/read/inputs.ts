@@ -4,6 +4,7 @@ import { createReadStream } from 'node:fs';
 import { open, readdir, realpath, stat } from 'node:fs/promises';
 import { join, relative, resolve } from 'node:path';
 import { ConfigurationError } from '../../errors.ts';
+import { writtenNames } from '../work/paths.ts';
 
 /** Kinds of files, by the ends of their names. */
 const kindsByEnd: Readonly<Record<string, InputKind>> = {
@@ -41,7 +42,7 @@ const kindOf = (path: string): InputKind | null =>
 
 /**
  * The files of a path in the order in which they are read: the file itself, or every file of a known kind below a
- * folder, sorted by path, without those whose name or folder begins with a dot.
+ * folder, sorted by path, without those whose name or folder begins with a dot, and without what runs have written.
  * @throws ConfigurationError
  */
 export async function findInputs(operand: string, kind: InputKind | null): Promise<InputFile[]> {
@@ -78,8 +79,10 @@ async function filesBelow(folder: string): Promise<{ path: string; bytes: number
     const real = await realpath(below);
     if (seen.has(real)) return;
     seen.add(real);
-    for (const name of await readdir(below)) {
-      if (name.startsWith('.')) continue;
+    const names = await readdir(below);
+    const written = writtenNames(names);
+    for (const name of names) {
+      if (name.startsWith('.') || written.has(name)) continue;
       const path = join(below, name);
       // A link to nothing is no file.
       const found = await stat(path).catch(() => null);

@@ -1,153 +1,149 @@
 /** Owns getting vectors from servers: spread over all that answer, with those that do not tried again later. */
 import { setTimeout as pause } from 'node:timers/promises';
-import { connect } from '../../client/index.ts';
-import type { RcpError } from '../../client/index.ts';
+import { connect, RcpError } from '../../client/index.ts';
 import { ConfigurationError } from '../../errors.ts';
 import { BulkFailure } from '../row.ts';
 import { nothing } from './nothing.ts';
-import type { Embedded, VectorSource, VectorWish } from './source.ts';
-
-type Client = Awaited<ReturnType<typeof connect>>;
+import { joinParts, partFrom } from './parts.ts';
+import { refusedText, type Embedded, type VectorSource, type VectorWish } from './source.ts';
+import {
+  askClient,
+  capabilities,
+  identityOf,
+  isOverload,
+  isWorthRetrying,
+  limitsOf,
+  messageOf,
+  type Answer,
+  type Client,
+} from './server-call.ts';
+import { callsPerServer, createServerPool, type Server } from './server-pool.ts';
+import { SilentServer, watched } from './watch.ts';
 
 /** How servers are used. */
 export interface ServersOptions {
   readonly urls: readonly string[];
   readonly apiKey: string | null;
   readonly wish: VectorWish;
-  /** Longest time in which no server gives anything, before the run is given up. @unit ms */
+  /** Longest time from a failure on in which no server gives anything, before the run is given up. @unit ms */
   readonly patienceMs: number;
   /** Longest time for one answer. @unit ms */
   readonly answerTimeoutMs: number;
+  /** Longest time for a sign of life, be it what a server serves or that it is still there. @unit ms */
+  readonly silenceMs: number;
   /** Told of servers that are left out and of those that are back. */
   readonly onNote: (note: string) => void;
 }
 
-/** Calls under way at each server. */
-const callsPerServer = 2;
-/** First wait before a server that failed is tried again; doubled each time. @unit ms */
-const firstWaitMs = 500;
-/** @unit ms */
-const longestWaitMs = 30_000;
-
-interface Server {
-  readonly url: string;
-  client: Client | null;
-  calls: number;
-  /** Failures since its last answer. */
-  failures: number;
-  /** Not before this time. @unit ms */
-  freeAtMs: number;
-  /** Never again. */
-  isRefused: boolean;
-}
-
-const capabilities = { dense: 'embed', sparse: 'sparseEmbed', multi: 'multiVector' } as const;
+/** Wait where a server that is full does not say how long. @unit ms */
+const usualRetryMs = 500;
 
 /**
  * A source over servers that all serve the same model.
- * @throws ConfigurationError where they do not, or do not offer the method; BulkFailure where none can be reached
+ * @throws ConfigurationError where they do not, or do not offer what is asked for; BulkFailure where none can be reached
  */
 export async function openServers(options: ServersOptions, signal: AbortSignal): Promise<VectorSource> {
-  const { urls, wish, patienceMs, onNote } = options;
-  const capability = capabilities[wish.method];
-  const servers: Server[] = [...new Set(urls)].map((url) => ({
-    url,
-    client: null,
-    calls: 0,
-    failures: 0,
-    freeAtMs: 0,
-    isRefused: false,
-  }));
-  const open = ({ url }: Server): Promise<Client> =>
-    connect(url, {
-      signal,
-      // What may succeed later is tried at whichever server is free then.
-      retry: { maxAttempts: 1 },
-      maxParallelRequests: callsPerServer,
-      answerTimeoutMs: options.answerTimeoutMs,
-      ...(options.apiKey === null ? {} : { apiKey: options.apiKey }),
-      onWarning: onNote,
-    });
-  const opened = await Promise.allSettled(servers.map(open));
+  const { wish } = options;
+  const pool = createServerPool(options.urls, options);
+  const { servers } = pool;
+  const opened = await Promise.allSettled(servers.map(({ url }) => openClient(url, options, signal)));
   const failures: string[] = [];
   for (const [position, outcome] of opened.entries()) {
     const server = servers[position] as Server;
     if (outcome.status === 'fulfilled') server.client = outcome.value;
     else {
       signal.throwIfAborted();
-      if (!isWorthRetrying(outcome.reason))
-        throw new ConfigurationError([`${server.url}: ${messageOf(outcome.reason)}`]);
-      failures.push(`${server.url}: ${messageOf(outcome.reason)}`);
-      leaveOut(server, outcome.reason, onNote);
+      const line = `${server.shown}: ${messageOf(outcome.reason)}`;
+      if (!isForLater(outcome.reason)) throw new ConfigurationError([line]);
+      failures.push(line);
+      pool.failed(server, null, outcome.reason);
     }
   }
   const first = servers.map(({ client }) => client).find((client) => client !== null);
   if (first === undefined)
     throw new BulkFailure(`no server can be reached\n${failures.map((line) => `  ${line}`).join('\n')}`);
+  await requireAgreement(servers, wish, signal);
   const identity = identityOf(first, wish);
-  const differing = servers.filter(({ client }) => client !== null && identityOf(client, wish) !== identity);
-  if (first.capabilities[capability] === undefined || differing.length > 0) {
-    throw new ConfigurationError(problemsOf(servers, wish));
-  }
-  const offered = first.capabilities[capability];
-  const dimension = wish.dimensions ?? ('dimension' in offered ? offered.dimension : 0);
-  let lastAnswerMs = performance.now();
+  const offered = first.capabilities[capabilities[wish.method]];
+  const dimension = wish.dimensions ?? (offered !== undefined && 'dimension' in offered ? offered.dimension : 0);
 
-  /** A server that may be asked now, the least busy one; waits for it. */
-  async function takeServer(ended: AbortSignal): Promise<Server> {
-    for (;;) {
+  /** Refuses a server that serves another model by now. */
+  const isOther = (server: Server, client: Client): boolean => {
+    const found = identityOf(client, wish);
+    if (found !== identity) pool.refuse(server, `serves another model now, ${found},`);
+    return found !== identity;
+  };
+
+  /** The client of a server; null where the server cannot be used. */
+  async function clientOf(server: Server, ended: AbortSignal): Promise<Client | null> {
+    if (server.client !== null) return server.client;
+    const client = await openClient(server.url, options, ended);
+    if (isOther(server, client)) return null;
+    // Another call may have opened one meanwhile.
+    return (server.client ??= client);
+  }
+
+  /** Whether the answer is of the model of this run, which a server may change from one call to the next. */
+  async function isOurs(server: Server, answer: Answer, ended: AbortSignal): Promise<boolean> {
+    if (answer.isIdentityTold) {
+      if (answer.identity !== identity) pool.refuse(server, `answers with another model now, ${answer.identity},`);
+      return answer.identity === identity;
+    }
+    // It was of this run's when it was last asked: if it still is, it was so in between.
+    return !isOther(server, await openClient(server.url, options, ended));
+  }
+
+  interface Part extends Embedded {
+    readonly end: number;
+  }
+
+  /** The vectors of the texts from a place on, as many as a request holds; null where another server has to be asked. */
+  async function ask(
+    server: Server,
+    texts: readonly string[],
+    start: number,
+    ended: AbortSignal,
+  ): Promise<Part | null> {
+    const before = server.client;
+    let used: Client | null = before;
+    try {
+      const client = (used = await clientOf(server, ended));
+      if (client === null) return null;
+      const part = partFrom(texts, start, limitsOf(client, wish));
+      const call = (stop: AbortSignal) => askClient(client, part, wish, stop);
+      const answer = await watched(client, options.silenceMs, ended, call);
+      if (!(await isOurs(server, answer, ended))) return null;
+      pool.answered(server);
+      return { ...answer, end: start + part.length };
+    } catch (error) {
       ended.throwIfAborted();
-      const nowMs = performance.now();
-      const usable = servers.filter(({ isRefused }) => !isRefused);
-      const free = usable.filter(({ freeAtMs, calls }) => freeAtMs <= nowMs && calls < callsPerServer);
-      const [best] = free.sort((a, b) => a.calls - b.calls || a.failures - b.failures);
-      if (best !== undefined) {
-        // Counted at once: others look for one before this call has begun.
-        best.calls += 1;
-        return best;
-      }
-      const isBusy = usable.some(({ calls }) => calls > 0);
-      if (usable.length === 0 || (!isBusy && nowMs - lastAnswerMs > patienceMs)) {
-        throw new BulkFailure(`no server has answered for ${String(Math.round((nowMs - lastAnswerMs) / 1000))} s`);
-      }
-      await pause(20, undefined, { signal: ended }).catch(() => undefined);
+      if (isOverload(error)) pool.overloaded(server, error, error.data.retryAfterMs);
+      else if (isForLater(error)) pool.failed(server, used, error);
+      else if (!(await servesAnother(server, ended))) throw failureOf(server, error, start);
+      return null;
     }
   }
 
-  async function ask(server: Server, texts: readonly string[], ended: AbortSignal): Promise<Embedded> {
-    server.client ??= await open(server);
-    if (server.failures > 0 && identityOf(server.client, wish) !== identity) {
-      server.isRefused = true;
-      onNote(`${server.url} serves another model now and is left out`);
-      throw new StaleServer();
-    }
-    return askClient(server.client, texts, wish, ended);
+  /** Whether a server that refused is another one by now. */
+  async function servesAnother(server: Server, ended: AbortSignal): Promise<boolean> {
+    const client = await openClient(server.url, options, ended).catch(() => null);
+    return client !== null && isOther(server, client);
   }
 
   async function embed(texts: readonly string[], ended: AbortSignal): Promise<Embedded> {
-    for (;;) {
-      const server = await takeServer(ended);
+    const parts: Embedded[] = [];
+    for (let done = 0; done < texts.length;) {
+      const server = await pool.take(ended);
       try {
-        const answer = await ask(server, texts, ended);
-        if (server.failures > 0) onNote(`${server.url} answers again`);
-        server.failures = 0;
-        lastAnswerMs = performance.now();
-        return answer;
-      } catch (error) {
-        ended.throwIfAborted();
-        if (error instanceof StaleServer) continue;
-        if (!isWorthRetrying(error)) throw new BulkFailure(`${server.url}: ${messageOf(error)}`);
-        const waitMs = waitOf(error);
-        if (waitMs === null) leaveOut(server, error, onNote);
-        else {
-          // It is there, and busy with others.
-          lastAnswerMs = performance.now();
-          server.freeAtMs = lastAnswerMs + waitMs;
-        }
+        const part = await ask(server, texts, done, ended);
+        if (part === null) continue;
+        parts.push(part);
+        done = part.end;
       } finally {
-        server.calls -= 1;
+        pool.giveBack(server);
       }
     }
+    return joinParts(parts, wish);
   }
 
   return {
@@ -161,71 +157,67 @@ export async function openServers(options: ServersOptions, signal: AbortSignal):
   };
 }
 
-class StaleServer extends Error {}
-
-const identityOf = (client: Client, { method, model }: VectorWish): string =>
-  client.identity(capabilities[method], model ?? undefined) ?? 'unknown';
-
-const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
-
-function problemsOf(servers: readonly Server[], wish: VectorWish): string[] {
-  const capability = capabilities[wish.method];
-  return servers.flatMap(({ url, client }) => {
-    if (client === null) return [];
-    if (client.capabilities[capability] === undefined) return [`--url: ${url} does not offer ${wish.method} vectors`];
-    return [`--url: servers must serve one model; ${url} serves ${identityOf(client, wish)}`];
-  });
-}
-
-/** An error of the client knows; what else a call throws is a fault of this program. */
-const isWorthRetrying = (error: unknown): boolean => isRcpError(error) && error.retryable;
-const isRcpError = (error: unknown): error is RcpError => error instanceof Error && error.name === 'RcpError';
-
-/** Time after which a busy server wants to be asked again; null where it does not say. @unit ms */
-const waitOf = (error: unknown): number | null =>
-  isRcpError(error) && error.errorName === 'overloaded' ? (error.data.retryAfterMs ?? firstWaitMs) : null;
-
-function leaveOut(server: Server, error: unknown, onNote: (note: string) => void): void {
-  const waitMs = Math.min(longestWaitMs, firstWaitMs * 2 ** server.failures);
-  if (server.failures === 0) onNote(`${server.url} is left out for now: ${messageOf(error)}`);
-  server.failures += 1;
-  server.freeAtMs = performance.now() + waitMs;
-  // What it serves is asked again: it may come back as another.
-  server.client = null;
-}
-
-async function askClient(
-  client: Client,
-  texts: readonly string[],
-  { method, kind, model, dimensions }: VectorWish,
+/**
+ * A client that has read what a server serves; one that turns calls away is asked again, but not for long.
+ * @throws RcpError; SilentServer; the signal's reason
+ */
+async function openClient(
+  url: string,
+  { apiKey, answerTimeoutMs, silenceMs, onNote }: ServersOptions,
   signal: AbortSignal,
-): Promise<Embedded> {
-  const named = { kind, signal, ...(model === null ? {} : { model }) };
-  // Servers of others take no priority, and a list goes behind single texts anyhow.
-  const options = client.info['x-trivec'] === undefined ? named : { ...named, priority: 'bulk' as const };
-  switch (method) {
-    case 'dense': {
-      const cut = dimensions === null ? {} : { dimensions };
-      const { vectors, usage } = await client.embed(texts, { ...options, ...cut });
-      return { vectors: { kind: 'dense', vectors }, tokens: usage.inputTokens };
-    }
-    case 'sparse': {
-      const { sparse, usage } = await client.sparseEmbed(texts, options);
-      const rows = sparse.map(({ indices, values }) => ({ indices: Int32Array.from(indices), values }));
-      return { vectors: { kind: 'sparse', sparse: rows }, tokens: usage.inputTokens };
-    }
-    case 'multi': {
-      const { matrices, dimension, usage } = await client.multiVector(texts, options);
-      return {
-        vectors: { kind: 'multi', matrices: matrices.map((rows) => joined(rows, dimension)) },
-        tokens: usage.inputTokens,
-      };
+): Promise<Client> {
+  const late = AbortSignal.timeout(silenceMs);
+  const either = AbortSignal.any([signal, late]);
+  for (;;) {
+    try {
+      return await connect(url, {
+        signal: either,
+        // What may succeed later is tried at whichever server is free then.
+        retry: { maxAttempts: 1 },
+        maxParallelRequests: callsPerServer,
+        answerTimeoutMs,
+        ...(apiKey === null ? {} : { apiKey }),
+        onWarning: onNote,
+      });
+    } catch (error) {
+      signal.throwIfAborted();
+      if (hasAborted(late)) throw new SilentServer(`no answer within ${String(silenceMs / 1000)} s`);
+      if (!isOverload(error)) throw error;
+      await pause(error.data.retryAfterMs ?? usualRetryMs, undefined, { signal: either }).catch(() => undefined);
+      if (hasAborted(late)) throw error;
     }
   }
 }
 
-function joined(rows: readonly Float32Array[], dimension: number): { values: Float32Array; dimension: number } {
-  const values = new Float32Array(rows.length * dimension);
-  for (const [row, vector] of rows.entries()) values.set(vector, row * dimension);
-  return { values, dimension };
+const hasAborted = ({ aborted }: AbortSignal): boolean => aborted;
+
+/** What may be otherwise later; anything else that a call throws is final. */
+const isForLater = (error: unknown): boolean => error instanceof SilentServer || isWorthRetrying(error);
+
+function failureOf(server: Server, error: unknown, start: number): Error {
+  if (!(error instanceof RcpError)) return error instanceof Error ? error : new Error(String(error));
+  return refusedText(error, error.data.field, start) ?? new BulkFailure(`${server.shown}: ${error.message}`);
+}
+
+/**
+ * Goes on only where all servers that were reached offer what is asked for, of one model.
+ * @throws ConfigurationError
+ */
+async function requireAgreement(servers: readonly Server[], wish: VectorWish, signal: AbortSignal): Promise<void> {
+  const capability = capabilities[wish.method];
+  const reached = servers.flatMap(({ shown, client }) => (client === null ? [] : [{ url: shown, client }]));
+  const lacking = reached.filter(({ client }) => client.capabilities[capability] === undefined);
+  if (lacking.length > 0) {
+    throw new ConfigurationError(lacking.map(({ url }) => `--url: ${url} does not offer ${wish.method} vectors`));
+  }
+  const judged = await Promise.allSettled(reached.map(({ client }) => askClient(client, [], wish, signal)));
+  const problems = judged.flatMap((outcome, position) =>
+    outcome.status === 'fulfilled' ? [] : [`${reached[position]?.url ?? ''}: ${messageOf(outcome.reason)}`],
+  );
+  if (problems.length > 0) throw new ConfigurationError(problems);
+  const identities = reached.map(({ url, client }) => ({ url, identity: identityOf(client, wish) }));
+  if (new Set(identities.map(({ identity }) => identity)).size <= 1) return;
+  throw new ConfigurationError(
+    identities.map(({ url, identity }) => `--url: servers must serve one model; ${url} serves ${identity}`),
+  );
 }

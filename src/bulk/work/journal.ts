@@ -41,7 +41,8 @@ interface StartEntry {
   readonly headBytes: number;
 }
 
-type Entry = StartEntry | ChunkEntry | SealEntry;
+/** A line of a journal. */
+export type Entry = StartEntry | ChunkEntry | SealEntry;
 
 /** What a journal says. */
 export interface Journal {

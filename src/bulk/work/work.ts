@@ -9,20 +9,13 @@ import {
   journalLine,
   readJournal,
   type ChunkEntry,
+  type Entry,
   type Fingerprint,
   type Journal,
   type SealEntry,
 } from './journal.ts';
 import { takeLock } from './lock.ts';
-
-/** The files beside an output. */
-export const workPaths = (out: string) => ({
-  work: `${out}.partial`,
-  built: `${out}.building`,
-  journal: `${out}.journal`,
-  lock: `${out}.lock`,
-  skipped: `${out}.skipped.jsonl`,
-});
+import { workPaths } from './paths.ts';
 
 /** What a whole output holds. */
 export interface WorkSummary {
@@ -52,6 +45,8 @@ export interface Work {
 export interface WorkOptions {
   readonly out: string;
   readonly fingerprint: Fingerprint;
+  /** Values of the fingerprint that any other one may become: they change nothing of what is done. */
+  readonly mayBecome: Fingerprint;
   readonly format: OutputFormat;
   readonly restarts: boolean;
 }
@@ -65,14 +60,17 @@ export async function openWork(options: WorkOptions): Promise<Work | WorkSummary
   const unlock = await takeLock(paths.lock);
   try {
     if (options.restarts) await removeWork(options.out);
-    const journal = await readFile(paths.journal).then(readJournal, nullIfMissing);
+    const found = await readFile(paths.journal).then(readJournal, nullIfMissing);
+    // Where nothing was recorded there is nothing to go on with, and nothing to lose.
+    const isEmpty = found !== null && found.chunks.length === 0 && found.seal === null;
+    const journal = isEmpty ? null : found;
     if (journal !== null) refuseOther(journal.fingerprint, options);
     if (journal !== null && journal.seal !== null) {
       const summary = await finishSealed(options.out, journal.seal);
       unlock();
       return summary;
     }
-    if (journal === null && !options.restarts && (await sizeOf(options.out)) !== null) {
+    if (found === null && !options.restarts && (await sizeOf(options.out)) !== null) {
       throw new BulkFailure(
         `${options.out} is there already, and no journal says what it holds; --restart replaces it`,
       );
@@ -90,9 +88,12 @@ async function removeWork(out: string): Promise<void> {
   for (const path of [journal, work, built, skipped]) await rm(path, { force: true });
 }
 
-function refuseOther(found: Fingerprint, { out, fingerprint }: WorkOptions): void {
+/** Refuses to go on with the run of another fingerprint. */
+function refuseOther(found: Fingerprint, { out, fingerprint, mayBecome }: WorkOptions): void {
   const names = [...new Set([...Object.keys(found), ...Object.keys(fingerprint)])];
-  const differing = names.filter((name) => found[name] !== fingerprint[name]);
+  const isOther = (name: string): boolean => found[name] !== fingerprint[name];
+  const isAllowed = (name: string): boolean => mayBecome[name] !== undefined && mayBecome[name] === fingerprint[name];
+  const differing = names.filter((name) => isOther(name) && !isAllowed(name));
   if (differing.length === 0) return;
   const lines = differing.map((name) => `  ${name}: was ${found[name] ?? 'unset'}, is ${fingerprint[name] ?? 'unset'}`);
   throw new BulkFailure(`${out} was begun otherwise; --restart begins anew\n${lines.join('\n')}`);
@@ -111,8 +112,9 @@ async function begin(options: WorkOptions, unlock: () => void): Promise<Work> {
   return workOf(options, { ...first, bytes: start.length }, file, unlock);
 }
 
-async function goOn(options: WorkOptions, found: Journal, unlock: () => void): Promise<Work> {
+async function goOn(options: WorkOptions, journal: Journal, unlock: () => void): Promise<Work> {
   const { work } = workPaths(options.out);
+  const found = await underFingerprint(journal, options);
   const file = await open(work, 'r+').catch((error: unknown) => nullIfMissing(error));
   if (file === null) throw new BulkFailure(`${work} is missing, though its journal is there; --restart begins anew`);
   const whole = await countWhole(file, found);
@@ -120,6 +122,14 @@ async function goOn(options: WorkOptions, found: Journal, unlock: () => void): P
   const bytes = whole === found.chunks.length ? found.bytes : (found.endsBytes[whole - 1] ?? firstLineBytes(found));
   await file.truncate(chunks.at(-1)?.endBytes ?? found.headBytes);
   return workOf(options, { ...found, chunks, bytes, endsBytes: found.endsBytes.slice(0, whole) }, file, unlock);
+}
+
+/** The same journal, as that of a run with this fingerprint. */
+async function underFingerprint(found: Journal, { out, fingerprint }: WorkOptions): Promise<Journal> {
+  if (Object.entries(fingerprint).every(([name, value]) => found.fingerprint[name] === value)) return found;
+  const { headBytes, chunks } = found;
+  const bytes = await rewriteJournal(workPaths(out).journal, [{ type: 'start', fingerprint, headBytes }, ...chunks]);
+  return readJournal(bytes) ?? found;
 }
 
 const firstLineBytes = ({ fingerprint, headBytes }: Journal): number =>
@@ -231,9 +241,15 @@ async function forgetChunks(path: string): Promise<void> {
   const found = readJournal(await readFile(path));
   if (found === null || found.seal === null || found.chunks.length === 0) return;
   const { fingerprint, headBytes, seal } = found;
-  const lines = [journalLine({ type: 'start', fingerprint, headBytes }), journalLine(seal)];
-  await writeFile(`${path}.short`, Buffer.concat(lines), { flush: true });
+  await rewriteJournal(path, [{ type: 'start', fingerprint, headBytes }, seal]);
+}
+
+/** Puts a journal of these entries in the place of the one that is there, at once. */
+async function rewriteJournal(path: string, entries: readonly Entry[]): Promise<Buffer> {
+  const bytes = Buffer.concat(entries.map(journalLine));
+  await writeFile(`${path}.short`, bytes, { flush: true });
   await renameDurably(`${path}.short`, path);
+  return bytes;
 }
 
 async function writeSkipped(path: string, journal: Buffer): Promise<void> {

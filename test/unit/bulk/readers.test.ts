@@ -143,6 +143,13 @@ describe('CSV', () => {
     await expect(csvFrom(Buffer.from('id,body\n1,a\n'))).rejects.toThrow('a.csv: has no column text; it has id, body');
   });
 
+  it('is refused where several columns have the name that is read, and only there', async () => {
+    await expect(csvFrom(Buffer.from('text,text\n1,a\n'))).rejects.toThrow('a.csv: has several columns text');
+    expect(texts(await csvFrom(Buffer.from('id,text,id\n1,a,2\n')))).toEqual(['a']);
+    const names = { text: 'text', id: 'id' };
+    await expect(csvFrom(Buffer.from('id,text,id\n1,a,2\n'), start, names)).rejects.toThrow('several columns id');
+  });
+
   it('takes quotes inside a value as they are', async () => {
     expect(texts(await csvFrom(Buffer.from('id,text\n1,5" pipe\n2,"a"b\n3,c\n')))).toEqual(['5" pipe', '"a"b', 'c']);
   });

@@ -3,7 +3,7 @@ import { hostname } from 'node:os';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import fc from 'fast-check';
 import { runBulk } from '../../../src/bulk/embed.ts';
-import { workPaths } from '../../../src/bulk/work/work.ts';
+import { workPaths } from '../../../src/bulk/work/paths.ts';
 import type { BulkPlan } from '../../../src/bulk/embed.ts';
 import { fakeSource, never, openPlace, planOf, silent, type Place } from './fakes.ts';
 
