@@ -89,11 +89,11 @@ export function createMetrics(): Metrics {
     });
   return {
     registry,
-    calls: counter('trivec_calls_total', 'Calls answered, by method, outcome and transport; those of other services by what they run, tokenize or decode', [
-      'method',
-      'outcome',
-      'transport',
-    ]),
+    calls: counter(
+      'trivec_calls_total',
+      'Calls answered, by method, outcome and transport; those of other services by what they run, tokenize or decode',
+      ['method', 'outcome', 'transport'],
+    ),
     callSeconds: new Histogram({
       name: 'trivec_call_seconds',
       help: 'Time from a call being read to its answer being built, by method',

@@ -2,7 +2,14 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { batchMs, type BatchShape } from '../../../src/device/batch-shape.ts';
 import type { BatchLimits } from '../../../src/device/budget.ts';
-import { jobSliceMs, maxInteractiveInARow, maxSliceMs, pickBatch, pickTurn, type SliceMs } from '../../../src/schedule/batcher.ts';
+import {
+  jobSliceMs,
+  maxInteractiveInARow,
+  maxSliceMs,
+  pickBatch,
+  pickTurn,
+  type SliceMs,
+} from '../../../src/schedule/batcher.ts';
 import type { Item, Lane, RunKey } from '../../../src/schedule/item.ts';
 import { WaitingQueue, type WaitingCall } from '../../../src/schedule/queue.ts';
 import type { QueueView } from '../../../src/schedule/view.ts';

@@ -23,7 +23,10 @@ describe('what is said of the tokens behind rows', () => {
   });
 
   it('names the marker of a kind, and what fills queries', () => {
-    const tokenizer = { ...served.tokenizer, idsOf: ([token = '']: readonly string[]) => new Set([token.charCodeAt(0)]) };
+    const tokenizer = {
+      ...served.tokenizer,
+      idsOf: ([token = '']: readonly string[]) => new Set([token.charCodeAt(0)]),
+    };
     const rows = { queryMarker: 'Q', documentMarker: 'D', expansionToken: 'M', maxQueryTokens: 8 };
     const all = { skippedIds: [], keepsFirstRow: true };
     expect(rowTokensOf({ ...withRows(rows), tokenizer })).toEqual({
