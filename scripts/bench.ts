@@ -7,7 +7,8 @@ import { profileServer } from './bench/profile.ts';
 import { runBareRound, runServedRound, type BareRound, type ServedRound } from './bench/rounds.ts';
 import { median } from '../src/bench/statistics.ts';
 import { formatTable } from '../src/bench/table.ts';
-import { prepareWorkload } from './bench/workload.ts';
+import { runBulkRound, type BulkRound } from './bench/bulk.ts';
+import { passDocuments, prepareWorkload } from './bench/workload.ts';
 
 const maxRounds = 20;
 
@@ -17,6 +18,8 @@ const { values: flags } = parseArgs({
     json: { type: 'string' },
     /** Profiles the serving process instead; the folder takes the profile. */
     profile: { type: 'string' },
+    /** Compares `trivec embed` of the whole corpus instead. */
+    bulk: { type: 'boolean', default: false },
     /** Requests of the last memory mark; 0 leaves memory out. */
     requests: { type: 'string', default: '10000' },
   },
@@ -46,7 +49,7 @@ function verdictOf({ value, goal, must, isLowerBetter }: Measure): 'goal' | 'mus
 }
 
 const progress = (text: string): void => void process.stderr.write(`${text}\n`);
-const work = await prepareWorkload();
+const work = await prepareWorkload(flags.bulk ? Infinity : passDocuments);
 progress(`${cpuName()}, ${usableCores()} cores; ${work.texts.length} documents, ${work.tokens} tokens`);
 
 if (flags.profile !== undefined) {
@@ -54,7 +57,31 @@ if (flags.profile !== undefined) {
   const rows = costs.map(({ place, selfMs, share }) => [place, selfMs.toFixed(0), `${(100 * share).toFixed(1)}%`]);
   process.stdout.write(`${formatTable(['function of the serving process', 'self ms', 'of busy time'], rows)}\n`);
 } else {
-  await compare();
+  await (flags.bulk ? compareBulk() : compare());
+}
+
+async function compareBulk(): Promise<void> {
+  const rounds: BulkRound[] = [];
+  for (let round = 0; round < Math.min(maxRounds, Number(flags.rounds)); round += 1) {
+    const found = await runBulkRound(work, round % 2 === 0);
+    rounds.push(found);
+    const [bare, command, whole] = [found.bare, found.command, found.wholeCommand].map((rate) => rate.toFixed(0));
+    progress(`round ${round + 1}: bare ${bare}, embed ${command}, with its start ${whole} (tokens/s)`);
+  }
+  const measure = (name: string, bound: Bound, value: (round: BulkRound) => number): Measure => {
+    const values = rounds.map(value);
+    const detail = values.map((each) => each.toFixed(3)).join(', ');
+    return { name, value: median(values), unit: '', ...bound, detail };
+  };
+  const count = work.texts.length;
+  report([
+    measure(
+      `embed of ${count} documents: speed, command / bare`,
+      atLeast(0.95, 0.85),
+      (round) => round.command / round.bare,
+    ),
+    measure('the same with the start of the command', atLeast(0.85, null), (round) => round.wholeCommand / round.bare),
+  ]);
 }
 
 async function compare(): Promise<void> {
@@ -74,6 +101,18 @@ async function compare(): Promise<void> {
   const lastMark = Number(flags.requests);
   const memory = lastMark === 0 ? [] : await measureMemory(work, [0, Math.ceil(lastMark / 10), lastMark]);
   const measures = [...speedMeasures(rounds), ...memoryMeasures(memory)];
+  report(measures);
+  if (flags.json !== undefined) {
+    const machine = { cpu: cpuName(), cores: usableCores(), node: process.version };
+    const results = measures.map((measure) => ({ ...measure, verdict: verdictOf(measure) }));
+    writeFileSync(
+      flags.json,
+      `${JSON.stringify({ machine, tokens: work.tokens, measures: results, rounds, memory }, null, 2)}\n`,
+    );
+  }
+}
+
+function report(measures: readonly Measure[]): void {
   const rows = measures.map((measure) => [
     measure.name,
     `${measure.value.toFixed(3)} ${measure.unit}`,
@@ -84,14 +123,6 @@ async function compare(): Promise<void> {
   ]);
   process.stdout.write(`${formatTable(['measure', 'value', 'goal', 'must', 'verdict', 'detail'], rows)}\n`);
   if (measures.some((measure) => measure.must !== null && verdictOf(measure) === 'MISSED')) process.exitCode = 1;
-  if (flags.json !== undefined) {
-    const machine = { cpu: cpuName(), cores: usableCores(), node: process.version };
-    const results = measures.map((measure) => ({ ...measure, verdict: verdictOf(measure) }));
-    writeFileSync(
-      flags.json,
-      `${JSON.stringify({ machine, tokens: work.tokens, measures: results, rounds, memory }, null, 2)}\n`,
-    );
-  }
 }
 
 function speedMeasures(rounds: readonly { bare: BareRound; served: ServedRound }[]): Measure[] {

@@ -13,7 +13,7 @@ import { createRandom } from '../../src/bench/statistics.ts';
 export const benchCacheDir = fileURLToPath(new URL('../../.cache/bench', import.meta.url));
 
 /** Documents of a throughput pass. */
-const documentCount = 400;
+export const passDocuments = 400;
 const embedModel = 'all-MiniLM-L6-v2';
 
 /** Everything the measurements need. */
@@ -27,8 +27,8 @@ export interface Workload {
   readonly shortQueryIds: Ids;
 }
 
-/** Spreads the documents over the corpus and tokenises them. */
-export async function prepareWorkload(): Promise<Workload> {
+/** Spreads so many documents over the corpus and tokenises them; Infinity: all of it. */
+export async function prepareWorkload(documentCount = passDocuments): Promise<Workload> {
   const models = await resolveModels({
     modelsDir: bundledModelsDir,
     embedModel: [embedModel],
@@ -44,7 +44,7 @@ export async function prepareWorkload(): Promise<Workload> {
   const { folder, maxTokens } = model;
   const tokenizer = await loadTokenizer({ modelFolder: folder, maxTokens, warn: (text) => process.stderr.write(text) });
   const documents = readDocuments();
-  const step = Math.floor(documents.length / documentCount);
+  const step = Math.max(1, Math.floor(documents.length / documentCount));
   const texts = documents
     .filter((_, index) => index % step === 0)
     .map(({ text }) => text)
