@@ -88,6 +88,14 @@ export async function listen(options: ListenOptions): Promise<Listener> {
   server.closeIdleConnections = () => undefined;
   // Leave to send a body is given by what reads it, once the head of its request was judged.
   server.on('checkContinue', (incoming, outgoing) => {
+    // Behind the answers of earlier requests nothing may be written before its turn: its body may have come with it.
+    if (outgoing.socket === null) {
+      outgoing.once('socket', () => {
+        if (!outgoing.headersSent && !incoming.complete) outgoing.writeContinue();
+      });
+      server.emit('request', incoming, outgoing);
+      return;
+    }
     const { shouldKeepAlive } = outgoing;
     // Who gets no leave may send all the same, or the next request in the place of the body: nobody could tell.
     outgoing.shouldKeepAlive = false;

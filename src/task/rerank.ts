@@ -4,7 +4,6 @@ import { loadIdOf, type YesNoRules } from '../model/manifest.ts';
 import type { Job, JobOutcome } from '../schedule/call.ts';
 import type { Admission } from '../schedule/scheduler.ts';
 import { orderByValue, sigmoid } from '../tensor/score.ts';
-import { markerTokens } from '../tokenize/form.ts';
 import { withPrompt } from '../tokenize/prompts.ts';
 import type { PassageCut, TokenizedText } from '../tokenize/tokenizer.ts';
 import {
@@ -18,7 +17,7 @@ import {
 import { estimateFormTokens, estimateTokens } from './given-inputs.ts';
 import { runJob } from './run-job.ts';
 import { countTokens, outcomeTimes, refuseTruncated, tokenCountsOf, toRunItem, type TokenCounts } from './run-texts.ts';
-import { boundedForm, rowChoiceOf, textFormOf, tokenizeForm } from './text-form.ts';
+import { boundedForm, otherTokensOf, promptTokensOf, rowChoiceOf, textFormOf, tokenizeForm } from './text-form.ts';
 
 /** Scores in passage order, and the passages best first. */
 export interface Reranked {
@@ -40,14 +39,18 @@ export interface RerankInput {
   readonly passages: readonly string[];
   /** Name of the params member that held the passages, for errors. */
   readonly field: string;
-  /** Most tokens of a passage itself, its prompt included; absent: what the model has room for. */
+  /** Most tokens of a passage itself; absent: what the model has room for. */
   readonly maxPassageTokens?: number | null;
 }
 
-/** How a passage is cut. */
-const cutOf = ({ maxPassageTokens = null }: RerankInput, { truncation }: TaskContext): PassageCut => ({
+/** How a passage behind so many tokens of its prompt is cut. */
+const cutOf = (
+  { maxPassageTokens = null }: RerankInput,
+  { truncation }: TaskContext,
+  promptTokens: number,
+): PassageCut => ({
   keptSide: keptSideOf(truncation),
-  maxTokens: maxPassageTokens,
+  maxTokens: maxPassageTokens === null ? null : maxPassageTokens + promptTokens,
 });
 
 const passageField = (input: RerankInput) => (index: number) => `${input.field}[${index}]`;
@@ -116,8 +119,9 @@ const crossEncoderRecipe: Recipe = {
     const { prompts } = served.manifest;
     const query = withPrompt(input.query, 'query', prompts);
     const passages = input.passages.map((passage) => withPrompt(passage, 'document', prompts));
+    const cut = cutOf(input, context, await promptTokensOf(prompts.document, served));
     const pairs = await context.stages.tokenize(served.manifest.modelId, () =>
-      served.tokenizer.tokenizePairs(query, passages, context.signal, undefined, cutOf(input, context)),
+      served.tokenizer.tokenizePairs(query, passages, context.signal, undefined, cut),
     );
     return runPairs(served, input, pairs, context, admission);
   },
@@ -133,7 +137,7 @@ const generativeRecipe: Recipe = {
   async run(served, input, context, admission) {
     const { query, passages } = input;
     const pairs = await context.stages.tokenize(served.manifest.modelId, () =>
-      served.tokenizer.tokenizePairs(query, passages, context.signal, templateOf(served), cutOf(input, context)),
+      served.tokenizer.tokenizePairs(query, passages, context.signal, templateOf(served), cutOf(input, context, 0)),
     );
     return runPairs(served, input, pairs, context, admission);
   },
@@ -164,10 +168,9 @@ const colbertRecipe: Recipe = {
     if (query === undefined) throw new Error('a tokenizer gives one result per text');
     refuseTruncated([query], () => 'query');
     const wholeForm = textFormOf(served, 'maxSim', 'document', keptSideOf(context.truncation));
-    const otherTokens = tokenizer.specialTokens + markerTokens(wholeForm);
     const { maxPassageTokens = null } = input;
-    const most = maxPassageTokens === null ? null : maxPassageTokens + otherTokens;
-    const passageForm = boundedForm(wholeForm, most, served);
+    const most = maxPassageTokens === null ? null : maxPassageTokens + (await otherTokensOf(wholeForm, served));
+    const passageForm = await boundedForm(wholeForm, most, served);
     const prompted = input.passages.map((passage) => withPrompt(passage, 'document', prompts));
     const passages = await context.stages.tokenize(manifest.modelId, () =>
       tokenizer.tokenize(prompted, context.signal, passageForm),

@@ -55,7 +55,7 @@ export async function runTexts(
   const modelId = loadIdOf(manifest);
   const fieldOf = (index: number) => `${field}[${index}]`;
   checkGivenIds(served, texts, fieldOf);
-  const form = boundedForm(
+  const form = await boundedForm(
     textFormOf(served, head, kind, keptSideOf(context.truncation)),
     input.maxTokens ?? null,
     served,

@@ -86,15 +86,26 @@ export function textFormOf(
   return { ...plainForm, ...given, maxTokens, countedPrompt, filling: null };
 }
 
+/** Tokens of the prompt before a text. */
+export async function promptTokensOf(prompt: string, { tokenizer }: FormSource): Promise<number> {
+  return prompt === '' ? 0 : (await tokenizer.detailsOf(prompt, false)).length;
+}
+
+/** Tokens of a form that are none of a text's own: special ones, its marker, its prompt. */
+export async function otherTokensOf(form: FilledForm, source: FormSource): Promise<number> {
+  const specialTokens = form.hasSpecialTokens ? source.tokenizer.specialTokens : 0;
+  return specialTokens + markerTokens(form) + (await promptTokensOf(form.idPrompt, source));
+}
+
 /**
  * The form with the caller's limit, where that is below the model's.
  * @throws invalidParams, field `maxTokens`, where the limit leaves no room for a token of a text
  */
-export function boundedForm(form: FilledForm, maxTokens: number | null, { tokenizer }: FormSource): FilledForm {
+export async function boundedForm(form: FilledForm, maxTokens: number | null, source: FormSource): Promise<FilledForm> {
   if (maxTokens === null) return form;
-  const otherTokens = (form.hasSpecialTokens ? tokenizer.specialTokens : 0) + markerTokens(form);
+  const otherTokens = await otherTokensOf(form, source);
   if (maxTokens <= otherTokens) {
-    const message = `must be at least ${otherTokens + 1}, ${otherTokens} special tokens included, not ${maxTokens}`;
+    const message = `must be at least ${otherTokens + 1}, ${otherTokens} of which are special tokens and prompt, not ${maxTokens}`;
     throw invalidField('maxTokens', message, { limit: otherTokens + 1, received: maxTokens });
   }
   const { filling } = form;

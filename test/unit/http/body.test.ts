@@ -1,4 +1,5 @@
 import { afterEach, describe, expect, it } from 'vitest';
+import { gate, reply } from './fake-service.ts';
 import { bodyBytes, createHarnesses, onlyWith, parseAnswer, post } from './harness.ts';
 
 const { start, closeAll } = createHarnesses();
@@ -90,6 +91,34 @@ describe('bodies', () => {
     await connection.until(/200 OK[^]*\r\n\r\n./);
     connection.socket.write(post('/rcp/ping', '"next"'));
     expect(await connection.ended).toContain('next');
+  });
+
+  it('one behind a request that has no answer yet is answered whole, with nothing in the middle', async () => {
+    const harness = await start();
+    const { promise: hasAll, open: answerFirst } = gate();
+    const echo = (text: string) => reply(JSON.stringify({ echo: text }));
+    harness.service.handle = async (text) => {
+      if (text === '"a"') await hasAll;
+      return echo(text);
+    };
+    const connection = await harness.open();
+    const keep = { Connection: 'keep-alive' };
+    const waiting = { ...keep, Expect: '100-continue' };
+    const [first, second] = ['"a"', '"b"'];
+    connection.socket.write(Buffer.concat([post('/rcp/ping', first, keep), post('/rcp/ping', second, waiting)]));
+    await harness.service.received(2);
+    answerFirst();
+    let left = await connection.ended;
+    const bodies: string[] = [];
+    while (left !== '') {
+      const end = left.indexOf('\r\n\r\n') + 4;
+      const length = Number(/content-length: (\d+)/i.exec(left.slice(0, end))?.[1] ?? 0);
+      if (!left.startsWith('HTTP/1.1 100')) bodies.push(left.slice(end, end + length));
+      left = left.slice(end + length);
+    }
+    const echoes = bodies.map((body) => (JSON.parse(body) as { echo: string }).echo);
+    // Node ends a connection on which a sender waited for leave that it never got.
+    expect(echoes).toEqual([first, second]);
   });
 
   it.each([

@@ -190,6 +190,26 @@ describe('a limit of the caller below that of the model', () => {
     expect(scheduler.loads).toEqual([]);
   });
 
+  it.each(recipes)('%s: has room for a token of the text behind the prompt', async (_, recipe) => {
+    const served = serve({ prompts: { query: '', document: '', unspecified: 'map ' } });
+    const scheduler = createFakeScheduler();
+    const none = await rejectionOf(recipe(served, limited(3), contextOf(scheduler)));
+    expect(none).toMatchObject({ data: { field: 'maxTokens', limit: 4, received: 3 } });
+    await recipe(served, limited(4), contextOf(scheduler));
+    expect(ranOf(scheduler)[0]).toEqual([classToken, 4949, one, separator]);
+  });
+
+  it.each([
+    ['cross-encoder', [classToken, 1037, separator, 4949, one, separator]],
+    ['colbert', [classToken, 4949, one, separator]],
+  ] as const)('rerank by %s: is of the passage without its prompt', async (method, expected) => {
+    const scheduler = createFakeScheduler();
+    const served = serve({ prompts: { query: '', document: 'map ', unspecified: '' } });
+    const input = { query: 'a', passages: [seven], field: 'documents', maxPassageTokens: 1 };
+    await rerank({ method, served }, input, contextOf(scheduler));
+    expect(ranOf(scheduler).at(-1)).toEqual(expected);
+  });
+
   it.each([
     ['cross-encoder', null, 2, [classToken, 1037, separator, one, two, separator]],
     ['cross-encoder', 'keepEnd', 3, [classToken, 1037, separator, five, six, seventh, separator]],
