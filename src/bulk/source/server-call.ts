@@ -16,12 +16,17 @@ export interface Answer extends Embedded {
   readonly isIdentityTold: boolean;
 }
 
-/** What is known of a server whose model has no name. */
-const unknownIdentity = 'unknown';
-
 /** The model that a server said it serves. */
-export const identityOf = (client: Client, { method, model }: VectorWish): string =>
-  client.identity(capabilities[method], model ?? undefined) ?? unknownIdentity;
+export function identityOf(client: Client, { method, model }: VectorWish): string {
+  const told = client.identity(capabilities[method], model ?? undefined);
+  if (told !== undefined) return told;
+  // What little is known of a model without a name: vectors of another length are another model's.
+  const { dimension, vocabulary } = (client.capabilities[capabilities[method]] ?? {}) as Readonly<
+    Record<string, unknown>
+  >;
+  const parts = [dimension, vocabulary].filter((part) => typeof part === 'number').map(String);
+  return ['unknown', ...parts].join(' ');
+}
 
 /** Texts in one request to a server that names no limit. */
 const assumedTexts = 256;
@@ -72,7 +77,7 @@ export async function askClient(
 
 function factsOf({
   usage,
-  identity = unknownIdentity,
+  identity = '',
   isIdentityTold,
 }: {
   readonly usage: { readonly inputTokens: number };

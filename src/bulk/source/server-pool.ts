@@ -10,6 +10,8 @@ export const callsPerServer = 2;
 const firstWaitMs = 500;
 /** @unit ms */
 const longestWaitMs = 30_000;
+/** Least wait behind a refusal, whatever the server says of it. @unit ms */
+const leastWaitMs = 200;
 /** Time in which nothing but refusals comes, before it is told. @unit ms */
 const noteOverloadAfterMs = 5000;
 /** Time between two looks for a free server. @unit ms */
@@ -72,7 +74,9 @@ export function createServerPool(
     const usable = servers.filter(({ isRefused }) => !isRefused);
     if (usable.length === 0) throw new BulkFailure('no server is left that serves the model of this run');
     const failingMs = failingSinceMs === null ? 0 : nowMs - failingSinceMs;
-    if (failingMs > patienceMs && !usable.some(({ calls }) => calls > 0)) {
+    if (failingMs > patienceMs) {
+      // What is under way may still be answered; nothing else is begun.
+      if (usable.some(({ calls }) => calls > 0)) return null;
       throw new BulkFailure(`no server has answered for ${String(Math.round(failingMs / 1000))} s`);
     }
     const free = usable.filter(({ freeAtMs, calls }) => freeAtMs <= nowMs && calls < callsPerServer);
@@ -113,7 +117,8 @@ export function createServerPool(
       // What it serves is asked again: it may come back as another.
       server.client = null;
     },
-    overloaded(server, error, retryAfterMs = firstWaitMs) {
+    overloaded(server, error, asked) {
+      const retryAfterMs = Number.isFinite(asked) ? Math.max(leastWaitMs, Number(asked)) : firstWaitMs;
       const nowMs = performance.now();
       failingSinceMs ??= nowMs;
       server.freeAtMs = Math.max(server.freeAtMs, nowMs + retryAfterMs);

@@ -85,6 +85,11 @@ export async function openServers(options: ServersOptions, signal: AbortSignal):
 
   /** Whether the answer is of the model of this run, which a server may change from one call to the next. */
   async function isOurs(server: Server, answer: Answer, ended: AbortSignal): Promise<boolean> {
+    const { vectors } = answer;
+    if (vectors.kind === 'dense' && vectors.vectors.some(({ length }) => length !== dimension)) {
+      pool.refuse(server, `answers with vectors of another length than ${String(dimension)}`);
+      return false;
+    }
     if (answer.isIdentityTold) {
       if (answer.identity !== identity) pool.refuse(server, `answers with another model now, ${answer.identity},`);
       return answer.identity === identity;
@@ -183,7 +188,9 @@ async function openClient(
       signal.throwIfAborted();
       if (hasAborted(late)) throw new SilentServer(`no answer within ${String(silenceMs / 1000)} s`);
       if (!isOverload(error)) throw error;
-      await pause(error.data.retryAfterMs ?? usualRetryMs, undefined, { signal: either }).catch(() => undefined);
+      const { retryAfterMs } = error.data;
+      const waitMs = Number.isFinite(retryAfterMs) ? Math.max(usualRetryMs, Number(retryAfterMs)) : usualRetryMs;
+      await pause(Math.min(silenceMs, waitMs), undefined, { signal: either }).catch(() => undefined);
       if (hasAborted(late)) throw error;
     }
   }

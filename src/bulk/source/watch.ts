@@ -41,6 +41,8 @@ export async function watched<T>(
   }
 }
 
-/** Whether the server itself refused: whatever it says, it is there. */
+/** Whether somebody answered: whatever it says, the server is there. A connection that fails has no status. */
 const isAnswer = (error: unknown): boolean =>
-  error instanceof RcpError && error.errorName !== 'unavailable' && error.errorName !== 'deadlineExceeded';
+  error instanceof RcpError && (!silentNames.has(error.errorName) || error.data.status !== undefined);
+
+const silentNames: ReadonlySet<string> = new Set(['unavailable', 'deadlineExceeded']);

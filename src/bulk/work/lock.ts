@@ -101,14 +101,19 @@ function isAlive({ pid, started }: Holder): boolean {
   } catch (error) {
     return (error as NodeJS.ErrnoException).code === 'EPERM';
   }
+  // One that has ended and that nobody has asked about yet.
+  if (statOf(pid)?.[0] === 'Z') return false;
   // A number that another process has got since.
   return started === null || startOf(pid) === started;
 }
 
-function startOf(pid: number): string | null {
+const startOf = (pid: number): string | null => statOf(pid)?.[19] ?? null;
+
+/** What the system says of a process, from its state on; null where it says nothing. */
+function statOf(pid: number): readonly string[] | null {
   try {
     const stat = readFileSync(`/proc/${String(pid)}/stat`, 'utf8');
-    return stat.slice(stat.lastIndexOf(')') + 2).split(' ')[19] ?? null;
+    return stat.slice(stat.lastIndexOf(')') + 2).split(' ');
   } catch {
     return null;
   }
