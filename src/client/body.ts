@@ -37,16 +37,6 @@ export async function readAll(chunks: AsyncIterable<string>): Promise<string> {
   return all.join('');
 }
 
-/** Whether a text is JSON from its beginning to its end: one that was cut is not. */
-export function isWholeJson(text: string): boolean {
-  try {
-    JSON.parse(text);
-    return true;
-  } catch {
-    return false;
-  }
-}
-
 /** The answer to a request among the events of a stream, or null; progress is reported as it comes. */
 export async function answerInStream(
   chunks: AsyncIterable<string>,

@@ -1,7 +1,7 @@
 /** Owns refusing, before anything is sent, what the server does not advertise; everything else becomes params. */
 import { requireCount } from './bounds.ts';
 import { refusal } from './error.ts';
-import type { ModelCapability, ServerInfo, ServedModel, VectorCapability } from './info.ts';
+import { vendorKey, type ModelCapability, type ServerInfo, type ServedModel, type VectorCapability } from './info.ts';
 import { findModel, modelsOf } from './models.ts';
 import type { ModelCallOptions, RerankOptions, VectorOutput } from './options.ts';
 
@@ -13,7 +13,6 @@ export const methodOf: Readonly<Record<ModelCapability, string>> = {
   rerank: 'rerank',
 };
 
-const vendorKey = 'x-trivec';
 const outputs: readonly string[] = ['float32', 'int8', 'uint8', 'binary', 'ubinary'] satisfies VectorOutput[];
 
 /** Options that stand under the vendor key. */

@@ -13,7 +13,7 @@ import { systemEnvironment, type Environment } from './clock.ts';
 import { errorOf, refusal } from './error.ts';
 import { createGate } from './gate.ts';
 import { compareIdentities, type IdentityMismatch } from './identity.ts';
-import { readInfo, type Capabilities, type ModelCapability, type ServerInfo } from './info.ts';
+import { readInfo, vendorKey, type Capabilities, type ModelCapability, type ServerInfo } from './info.ts';
 import { openCall, openOnce, runList, sendOnce, type Caller, type ListAnswer } from './list-call.ts';
 import { findModel, identityOf, type ModelChoice } from './models.ts';
 import type {
@@ -121,7 +121,7 @@ export async function openClient(
 
 function clientOf(caller: Caller, info: ServerInfo, clientOptions: ClientOptions): Client {
   const warn = clientOptions.onWarning ?? ((message: string) => console.warn(`trivec: ${message}`));
-  const bodyBytes = info['x-trivec']?.limits?.bodyBytes ?? assumedBodyBytes;
+  const bodyBytes = info[vendorKey]?.limits?.bodyBytes ?? assumedBodyBytes;
   const isStreaming = info.capabilities.streaming !== undefined;
   let closing: Promise<void> | null = null;
 

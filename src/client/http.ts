@@ -1,9 +1,9 @@
 /** Owns requests over HTTP by `fetch`: what is sent, and whether the answer is one to it. */
 import { readAddress, type Address } from './address.ts';
-import { answerInStream, chunksOf, isAnswer, isAnswerTo, isWholeJson, readAll } from './body.ts';
+import { answerInStream, chunksOf, isAnswer, isAnswerTo, readAll } from './body.ts';
 import { abortErrorOf, errorOf, RcpError } from './error.ts';
 import { cutAnswer, foreignAnswer, lostConnection } from './http-failure.ts';
-import { frameOf, parseFrame, resultOf, type Request, type Result, type Transport } from './transport.ts';
+import { frameIn, frameOf, parseJson, resultOf, type Request, type Result, type Transport } from './transport.ts';
 
 /** How a server is reached over HTTP. */
 export interface HttpTransportOptions {
@@ -64,10 +64,10 @@ export function createHttpTransport(target: string | URL, options: HttpTransport
       if (answer === null && ok) throw cutAnswer(address, status);
       return answer;
     }
-    const text = await readAll(chunks);
+    const value = parseJson(await readAll(chunks));
     // Where no length is announced, a connection that is cut looks like the end.
-    if (ok && type.startsWith('application/json') && !isWholeJson(text)) throw cutAnswer(address, status);
-    return parseFrame(text);
+    if (ok && type.startsWith('application/json') && value === undefined) throw cutAnswer(address, status);
+    return frameIn(value);
   };
 
   const post = async (request: Request, signal: AbortSignal): Promise<Result> => {

@@ -85,6 +85,9 @@ export interface VendorInfo {
   readonly options?: readonly string[];
 }
 
+/** Member that holds what this server says and takes beyond RCP/1. */
+export const vendorKey = 'x-trivec';
+
 /** The answer to `info`. */
 export interface ServerInfo {
   readonly protocolVersion: number;

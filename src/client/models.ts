@@ -1,5 +1,5 @@
 /** Owns which of a server's models a call runs, as far as the server lists them. */
-import type { ModelCapability, ServedModel, ServerInfo } from './info.ts';
+import { vendorKey, type ModelCapability, type ServedModel, type ServerInfo } from './info.ts';
 
 /** What a call says of the model that it wants; the server's first one where it says nothing. */
 export interface ModelChoice {
@@ -10,7 +10,7 @@ export interface ModelChoice {
 
 /** Models of a capability, as far as the server lists them. */
 export const modelsOf = (info: ServerInfo, capability: ModelCapability): readonly ServedModel[] =>
-  info['x-trivec']?.models?.[capability] ?? [];
+  info[vendorKey]?.models?.[capability] ?? [];
 
 /** The first model that is as wanted; undefined where the server does not list it. */
 export function findModel(

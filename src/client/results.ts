@@ -1,6 +1,7 @@
 /** Owns what calls give back, and reading it from the answers of a server. */
 import { decodeFloats } from './base64.ts';
 import { errorOf } from './error.ts';
+import { vendorKey } from './info.ts';
 import type { VectorForms, VectorOutput } from './options.ts';
 import type { OrderedPart, Part } from './split.ts';
 import type { Result } from './transport.ts';
@@ -209,7 +210,7 @@ export function readScores(answer: PartAnswer, topN?: number): OrderedPart {
  */
 export function toldIdentity(answers: readonly PartAnswer[]): string | undefined {
   const told = answers.map(({ result }) => {
-    const about = result['x-trivec'] as { readonly identity?: unknown } | null | undefined;
+    const about = result[vendorKey] as { readonly identity?: unknown } | null | undefined;
     return typeof about?.identity === 'string' ? about.identity : undefined;
   });
   const [first] = told;

@@ -41,15 +41,20 @@ export function frameOf(id: number, request: Request): string {
   return JSON.stringify({ jsonrpc: '2.0', id, method, params: all });
 }
 
-/** An object that came from a server, or nothing. */
-export function parseFrame(text: string): Result | null {
+/** The value of a JSON text; undefined where it is none, as one that was cut. */
+export function parseJson(text: string): unknown {
   try {
-    const value: unknown = JSON.parse(text);
-    return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Result) : null;
+    return JSON.parse(text);
   } catch {
-    return null;
+    return undefined;
   }
 }
+
+/** An object that came from a server, or nothing. */
+export const frameIn = (value: unknown): Result | null => (isObject(value) ? value : null);
+
+/** The object in a text that came from a server, or nothing. */
+export const parseFrame = (text: string): Result | null => frameIn(parseJson(text));
 
 /**
  * The result in an answer.
