@@ -1,6 +1,7 @@
 /** Owns reading JSON from outside: bounded before it is parsed. */
 import type { ErrorName } from '../errors.ts';
-import { scanFrame, type FrameScan, type ScanLimits } from './raw-tokens.ts';
+import type { ScanLimits } from './json-scanner.ts';
+import { scanFrame, type FrameScan } from './raw-tokens.ts';
 
 /**
  * Bounds of one frame: V8 parses such nesting in about 20 ms and needs seconds for a hundred times more; the largest

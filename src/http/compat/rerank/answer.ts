@@ -3,13 +3,13 @@ import { randomUUID } from 'node:crypto';
 import { Pace, writeList } from '../../../rpc/encode.ts';
 import { JsonWriter } from '../../../rpc/json-writer.ts';
 import { readOptionalObject } from '../../../rpc/params.ts';
+import { rawElementsOf } from '../../../rpc/raw-tokens.ts';
 import type { ResultOf } from '../../../rpc/task-request.ts';
 import type { Answer } from '../../answer.ts';
 import type { CompatCall } from '../family.ts';
 import { relevanceOf } from '../relevance.ts';
 import { requestedModel } from '../requested-model.ts';
 import { writeRaw, writeValue } from '../write-texts.ts';
-import { rawElementsOf } from './raw-elements.ts';
 import { readRerankRequest, type RerankRequest } from './request.ts';
 
 /** What tells the routes apart. */
