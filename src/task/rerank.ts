@@ -17,7 +17,15 @@ import {
 import { estimateFormTokens, estimateTokens } from './given-inputs.ts';
 import { runJob } from './run-job.ts';
 import { countTokens, outcomeTimes, refuseTruncated, tokenCountsOf, toRunItem, type TokenCounts } from './run-texts.ts';
-import { boundedForm, otherTokensOf, promptTokensOf, rowChoiceOf, textFormOf, tokenizeForm } from './text-form.ts';
+import {
+  boundedForm,
+  otherTokensOf,
+  promptTokensOf,
+  rowChoiceOf,
+  textFormOf,
+  tokenizeForm,
+  type FilledForm,
+} from './text-form.ts';
 
 /** Scores in passage order, and the passages best first. */
 export interface Reranked {
@@ -43,15 +51,29 @@ export interface RerankInput {
   readonly maxPassageTokens?: number | null;
 }
 
-/** How a passage behind so many tokens of its prompt is cut. */
-const cutOf = (
+/** How passages behind a prompt are cut; the prompt is counted where the caller has a limit. */
+async function cutOf(
   { maxPassageTokens = null }: RerankInput,
   { truncation }: TaskContext,
-  promptTokens: number,
-): PassageCut => ({
-  keptSide: keptSideOf(truncation),
-  maxTokens: maxPassageTokens === null ? null : maxPassageTokens + promptTokens,
-});
+  prompt: string,
+  served: ServedModel,
+): Promise<PassageCut> {
+  const keptSide = keptSideOf(truncation);
+  if (maxPassageTokens === null) return { keptSide, maxTokens: null };
+  return { keptSide, maxTokens: maxPassageTokens + (await promptTokensOf(prompt, served)) };
+}
+
+/** The form of passages that are read by themselves. */
+async function passageFormOf(
+  { maxPassageTokens = null }: RerankInput,
+  { truncation }: TaskContext,
+  served: ServedModel,
+): Promise<FilledForm> {
+  const form = textFormOf(served, 'maxSim', 'document', keptSideOf(truncation));
+  if (maxPassageTokens === null) return form;
+  const otherTokens = await otherTokensOf(form, served);
+  return boundedForm(form, maxPassageTokens + otherTokens, otherTokens);
+}
 
 const passageField = (input: RerankInput) => (index: number) => `${input.field}[${index}]`;
 
@@ -119,7 +141,7 @@ const crossEncoderRecipe: Recipe = {
     const { prompts } = served.manifest;
     const query = withPrompt(input.query, 'query', prompts);
     const passages = input.passages.map((passage) => withPrompt(passage, 'document', prompts));
-    const cut = cutOf(input, context, await promptTokensOf(prompts.document, served));
+    const cut = await cutOf(input, context, prompts.document, served);
     const pairs = await context.stages.tokenize(served.manifest.modelId, () =>
       served.tokenizer.tokenizePairs(query, passages, context.signal, undefined, cut),
     );
@@ -136,8 +158,9 @@ const generativeRecipe: Recipe = {
   },
   async run(served, input, context, admission) {
     const { query, passages } = input;
+    const cut = await cutOf(input, context, '', served);
     const pairs = await context.stages.tokenize(served.manifest.modelId, () =>
-      served.tokenizer.tokenizePairs(query, passages, context.signal, templateOf(served), cutOf(input, context, 0)),
+      served.tokenizer.tokenizePairs(query, passages, context.signal, templateOf(served), cut),
     );
     return runPairs(served, input, pairs, context, admission);
   },
@@ -167,10 +190,7 @@ const colbertRecipe: Recipe = {
     );
     if (query === undefined) throw new Error('a tokenizer gives one result per text');
     refuseTruncated([query], () => 'query');
-    const wholeForm = textFormOf(served, 'maxSim', 'document', keptSideOf(context.truncation));
-    const { maxPassageTokens = null } = input;
-    const most = maxPassageTokens === null ? null : maxPassageTokens + (await otherTokensOf(wholeForm, served));
-    const passageForm = await boundedForm(wholeForm, most, served);
+    const passageForm = await passageFormOf(input, context, served);
     const prompted = input.passages.map((passage) => withPrompt(passage, 'document', prompts));
     const passages = await context.stages.tokenize(manifest.modelId, () =>
       tokenizer.tokenize(prompted, context.signal, passageForm),

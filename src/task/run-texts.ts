@@ -8,7 +8,7 @@ import type { TextOrIds, TokenizedText } from '../tokenize/tokenizer.ts';
 import { emptyUsage, keptSideOf, type ServedModel, type TaskContext, type TaskUsage } from './context.ts';
 import { checkGivenIds, estimateFormTokens, withOwnPrompt, withPrompts } from './given-inputs.ts';
 import { runJob } from './run-job.ts';
-import { boundedForm, rowChoiceOf, textFormOf, tokenizeForm } from './text-form.ts';
+import { boundedForm, otherTokensOf, rowChoiceOf, textFormOf, tokenizeForm } from './text-form.ts';
 
 /** What a caller sends to be turned into vectors. */
 export interface TextsToRun {
@@ -55,11 +55,9 @@ export async function runTexts(
   const modelId = loadIdOf(manifest);
   const fieldOf = (index: number) => `${field}[${index}]`;
   checkGivenIds(served, texts, fieldOf);
-  const form = await boundedForm(
-    textFormOf(served, head, kind, keptSideOf(context.truncation)),
-    input.maxTokens ?? null,
-    served,
-  );
+  const whole = textFormOf(served, head, kind, keptSideOf(context.truncation));
+  const { maxTokens = null } = input;
+  const form = maxTokens === null ? whole : boundedForm(whole, maxTokens, await otherTokensOf(whole, served));
   const tokens = texts.reduce((sum, text) => sum + estimateFormTokens(text, form, served), 0);
   const admission = context.scheduler.admit(modelId, { items: texts.length, tokens }, context.remainingMs());
   try {

@@ -99,11 +99,10 @@ export async function otherTokensOf(form: FilledForm, source: FormSource): Promi
 
 /**
  * The form with the caller's limit, where that is below the model's.
+ * `otherTokens` are those of the form that are none of a text's own.
  * @throws invalidParams, field `maxTokens`, where the limit leaves no room for a token of a text
  */
-export async function boundedForm(form: FilledForm, maxTokens: number | null, source: FormSource): Promise<FilledForm> {
-  if (maxTokens === null) return form;
-  const otherTokens = await otherTokensOf(form, source);
+export function boundedForm(form: FilledForm, maxTokens: number, otherTokens: number): FilledForm {
   if (maxTokens <= otherTokens) {
     const message = `must be at least ${otherTokens + 1}, ${otherTokens} of which are special tokens and prompt, not ${maxTokens}`;
     throw invalidField('maxTokens', message, { limit: otherTokens + 1, received: maxTokens });

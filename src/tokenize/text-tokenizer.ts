@@ -102,10 +102,11 @@ export function createTextTokenizer(parts: TokenizerParts): TextTokenizer {
     },
     async tokenizePairs(query, passages, signal, template, cut = wholePassage) {
       const context = { library, turns, signal, keptSide: cut.keptSide ?? keptSide };
-      // What is filled in is cut at its end unless the caller says otherwise, whatever the model does with plain texts.
-      const limits = { maxTokens, maxPassageTokens: cut.maxTokens };
-      if (template !== undefined)
+      if (template !== undefined) {
+        const limits = { maxTokens, maxPassageTokens: cut.maxTokens };
+        // What is filled in is cut at its end unless the caller says otherwise, whatever the model does with plain texts.
         return tokenizeFilled({ ...context, keptSide: cut.keptSide ?? 'start' }, template, limits, query, passages);
+      }
       const [first] = await encodeBounded(context, [query], Math.max(0, maxQueryTokens(maxTokens, pair)));
       if (first === undefined) return [];
       const room = maxPassageTokens(maxTokens, pair, first);
