@@ -99,21 +99,23 @@ export function createHttpApp(options: HttpAppOptions): HttpApp {
     const host = hostOf(incoming);
     return isHostAllowed(host, policy) && isOriginAllowed(incoming.headers.origin, policy, host);
   };
-  const route = (path: string, answer: (env: HttpBindings) => Answer | Promise<Answer>) => {
+  /** A path that is only read; `mayAsk` judges who is told what may be asked there. */
+  const route = (path: string, answer: (env: HttpBindings) => Answer | Promise<Answer>, mayAsk = isWelcome) => {
     app.all(path, async ({ env }) => {
       const { incoming, outgoing } = env;
       const { method = '' } = incoming;
-      // What is open to every caller is open to a question about it.
-      const mayAsk = path.startsWith('/health') || isWelcome(incoming);
       if (method === 'GET' || method === 'HEAD') writeAnswer(outgoing, await answer(env));
-      else if (method === 'OPTIONS') writeAnswer(outgoing, mayAsk ? readOptionsAnswer(incoming) : { status: 403 });
+      else if (method === 'OPTIONS')
+        writeAnswer(outgoing, mayAsk(incoming) ? readOptionsAnswer(incoming) : { status: 403 });
       else await refuse(env, onlyGet, options.limits, clock);
       return RESPONSE_ALREADY_SENT;
     });
   };
-  route('/health/live', liveAnswer);
-  route('/health', () => emptyReadyAnswer(options.readiness(), options.isDraining()));
-  route('/health/ready', () => readyAnswer(options.readiness(), options.isDraining()));
+  // Open to every caller, and so is the question about them.
+  const everybody = () => true;
+  route('/health/live', liveAnswer, everybody);
+  route('/health', () => emptyReadyAnswer(options.readiness(), options.isDraining()), everybody);
+  route('/health/ready', () => readyAnswer(options.readiness(), options.isDraining()), everybody);
   route('/metrics', async ({ incoming }) => {
     if (!isWelcome(incoming)) return { status: 403 };
     if (!options.metricsOpen && identify(incoming.headers.authorization) === null)

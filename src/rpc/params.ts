@@ -185,11 +185,11 @@ export function readText(value: unknown, field: string): string {
  * A required query: a string, a text block, or a list of text blocks (joined by a newline).
  * @throws invalidParams, unsupportedOption
  */
-export function readQuery(members: Members): string {
+export function readQuery(members: Members, readPart: typeof readText = readText): string {
   const value = members.get('query') ?? null;
   if (value === null) throw invalidField('query', 'is required');
-  if (!Array.isArray(value)) return readText(value, 'query');
-  return value.map((block, index) => readText(block, `query[${index}]`)).join('\n');
+  if (!Array.isArray(value)) return readPart(value, 'query');
+  return value.map((part: unknown, index) => readPart(part, `query[${index}]`)).join('\n');
 }
 
 function describeNonText(value: unknown): string {

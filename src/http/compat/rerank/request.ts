@@ -6,6 +6,7 @@ import {
   readOptionalBoolean,
   readOptionalCount,
   readOptionalObject,
+  readQuery,
   readText,
   type Members,
 } from '../../../rpc/params.ts';
@@ -34,7 +35,7 @@ export interface RerankRequest {
  * @throws invalidParams, unsupportedOption
  */
 export function readRerankRequest(members: Members, maxDocuments: number): RerankRequest {
-  const query = readQuery(members);
+  const query = readQuery(members, readQueryText);
   const documents = readDocuments(members, maxDocuments);
   const rankFields = readRankFields(members);
   const texts = documents.map((document, index) => textOf(document, rankFields, `documents[${index}]`));
@@ -51,14 +52,6 @@ export function readRerankRequest(members: Members, maxDocuments: number): Reran
     truncation: readOptionalBoolean(members, 'truncation') === false ? 'refuse' : null,
     maxTokens: perDocument ?? ofJina,
   };
-}
-
-/** A text, an object with one, or a list of these, joined by a newline. */
-function readQuery(members: Members): string {
-  const value = members.get('query') ?? null;
-  if (value === null) throw invalidField('query', 'is required');
-  if (!Array.isArray(value)) return readQueryText(value, 'query');
-  return value.map((part: unknown, index) => readQueryText(part, `query[${index}]`)).join('\n');
 }
 
 /** Jina's clients send a text as `{text}`, which needs no type. */
