@@ -23,7 +23,6 @@ import type { Readable, Writable } from 'node:stream';
 import { withResultCache } from './result-cache/cached-scheduler.ts';
 import { identitiesOf } from './result-cache/identity.ts';
 import { createRowStore } from './result-cache/row-store.ts';
-import { jobSliceMs, maxSliceMs } from './schedule/batcher.ts';
 import { createScheduler, type Scheduler } from './schedule/scheduler.ts';
 import { endpointOf, openKeysOf, openTlsOf } from './server/access.ts';
 import { createDevices } from './server/devices.ts';
@@ -77,7 +76,7 @@ export function createService(parts: ServiceParts): Service {
     clock,
     limits: settings,
     observer: createRunRecorder(metrics, log),
-    sliceMs: parts.isJob === true ? jobSliceMs : maxSliceMs,
+    isJob: parts.isJob ?? false,
   });
   const rowStore = settings.resultCacheBytes === 0 ? null : createRowStore(settings.resultCacheBytes);
   const info = createInfoBuilder(server, engine.tasks, settings, () => devices.reports(), engine.refused);

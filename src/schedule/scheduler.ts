@@ -3,7 +3,7 @@ import type { Clock } from '../clock.ts';
 import type { DevicePool } from '../device/pool.ts';
 import { ServiceError } from '../errors.ts';
 import { checkAdmission, type AdmissionLimits, type Load } from './admission.ts';
-import { maxSliceMs, type SliceMs } from './batcher.ts';
+import { jobSliceMs, maxSliceMs } from './batcher.ts';
 import { ScheduledCall, type Job, type JobOutcome } from './call.ts';
 import { emptyGauges, enterQueue, type ItemGauges } from './item.ts';
 import { createLoop, type RunObserver } from './loop.ts';
@@ -38,17 +38,18 @@ export interface SchedulerParts {
   readonly clock: Clock;
   readonly limits: AdmissionLimits;
   readonly observer: RunObserver;
-  /** Absent: those of a server. */
-  readonly sliceMs?: SliceMs;
+  /** True: one job has the devices for itself; absent: callers wait for each other. */
+  readonly isJob?: boolean;
   /** Calls back once everything that has arrived by now was told; tests may do so at once. */
   readonly soon?: (callback: () => void) => void;
 }
 
 /** A scheduler over a pool of executors. */
 export function createScheduler(parts: SchedulerParts): Scheduler {
-  const { pool, clock, limits, observer, sliceMs = maxSliceMs, soon = setImmediate } = parts;
+  const { pool, clock, limits, observer, isJob = false, soon = setImmediate } = parts;
   const gauges = emptyGauges();
   const reserved = { items: 0, tokens: 0, ms: 0 };
+  const sliceMs = isJob ? jobSliceMs : maxSliceMs;
   const loop = createLoop({ pool, clock, gauges, observer, sliceMs, soon });
   const predictedDrainMs = () => (gauges.queuedMs + gauges.runningMs + reserved.ms) / Math.max(1, pool.activeCount());
 
