@@ -1,77 +1,15 @@
-import { createServer, type Server } from 'node:http';
-import { once, setMaxListeners } from 'node:events';
-import type { AddressInfo } from 'node:net';
 import { setTimeout as pause } from 'node:timers/promises';
 import { afterEach, describe, expect, it } from 'vitest';
-import { openServers, type ServersOptions } from '../../src/bulk/source/servers.ts';
-import { RefusedText, type VectorSource } from '../../src/bulk/source/source.ts';
-import { startServer } from '../support/harness/server.ts';
+import { RefusedText } from '../../src/bulk/source/source.ts';
+import { createBulkServers, never, vectorOf, wish } from '../support/bulk-servers.ts';
 
-const never = new AbortController().signal;
-setMaxListeners(0, never);
-const cleanups: (() => Promise<unknown>)[] = [];
-afterEach(async () => {
-  for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
-});
+const servers = createBulkServers({ patienceMs: 20_000, answerTimeoutMs: 60_000, silenceMs: 1_000 });
+const { open, inFrontOf } = servers;
+afterEach(() => servers.closeAll());
+const start = async (...given: Parameters<typeof servers.start>) => (await servers.start(...given)).url;
 
-async function start(overrides: Parameters<typeof startServer>[0] = {}): Promise<string> {
-  const server = await startServer({ maxQueuedItems: 64, ...overrides });
-  cleanups.push(() => server.close());
-  return (await server.listener()).url;
-}
-
-const wish = { method: 'dense', kind: 'document', model: null, dimensions: null } as const;
-const dense = (texts: readonly string[]) => ({
-  kind: 'dense',
-  vectors: texts.map((text) => Float32Array.from({ length: 4 }, (_, place) => Buffer.from(text)[place] ?? 0)),
-});
+const dense = (texts: readonly string[]) => ({ kind: 'dense', vectors: texts.map(vectorOf) });
 const numbered = (count: number) => Array.from({ length: count }, (_, text) => `t${text}`);
-
-async function open(
-  urls: readonly string[],
-  changes: Partial<ServersOptions> = {},
-): Promise<VectorSource & { notes: string[] }> {
-  const notes: string[] = [];
-  const onNote = (note: string) => void notes.push(note);
-  const limits = { patienceMs: 20_000, answerTimeoutMs: 60_000, silenceMs: 1_000 };
-  const source = await openServers({ urls, apiKey: null, wish, ...limits, onNote, ...changes }, never);
-  cleanups.push(() => source.close());
-  return { ...source, notes };
-}
-
-/** What is in front of a server: every answer goes through `answer`; undefined is none, ever. */
-async function inFrontOf(
-  url: string,
-  answer: (method: string, text: string) => string | undefined,
-): Promise<{ readonly url: string; readonly asked: string[] }> {
-  const asked: string[] = [];
-  const front: Server = createServer((request, response) => {
-    const parts: Buffer[] = [];
-    request.on('data', (part: Buffer) => parts.push(part));
-    request.on('end', () => {
-      const method = (request.url ?? '').replace('/rcp/', '');
-      asked.push(method);
-      void fetch(`${url}${request.url ?? ''}`, {
-        method: 'POST',
-        headers: { 'content-type': 'application/json', authorization: request.headers.authorization ?? '' },
-        body: Buffer.concat(parts),
-      })
-        .then((answered) => answered.text())
-        .then((text) => {
-          const told = answer(method, text);
-          if (told !== undefined) response.setHeader('content-type', 'application/json').end(told);
-        });
-    });
-  });
-  front.listen(0, '127.0.0.1');
-  await once(front, 'listening');
-  cleanups.push(async () => {
-    front.closeAllConnections();
-    front.close();
-    await once(front, 'close');
-  });
-  return { url: `http://127.0.0.1:${(front.address() as AddressInfo).port}`, asked };
-}
 
 const withoutIdentity = (text: string) => text.replace(/,"x-trivec":\{"identity":"[^"]*"\}/u, '');
 

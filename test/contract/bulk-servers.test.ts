@@ -1,43 +1,13 @@
-import { createServer, type Server } from 'node:http';
-import { once, setMaxListeners } from 'node:events';
-import type { AddressInfo } from 'node:net';
 import { afterEach, describe, expect, it } from 'vitest';
 import { BulkFailure } from '../../src/bulk/row.ts';
-import { openServers, type ServersOptions } from '../../src/bulk/source/servers.ts';
 import type { VectorSource } from '../../src/bulk/source/source.ts';
 import { ConfigurationError } from '../../src/errors.ts';
-import { startServer, type TestServer } from '../support/harness/server.ts';
+import { createBulkServers, never, vectorOf, wish } from '../support/bulk-servers.ts';
 
-const never = new AbortController().signal;
-setMaxListeners(0, never);
-const cleanups: (() => Promise<unknown>)[] = [];
-afterEach(async () => {
-  for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
-});
+const bulkServers = createBulkServers({ patienceMs: 20_000, answerTimeoutMs: 10_000, silenceMs: 5_000 });
+const { start, open, inFrontOf } = bulkServers;
+afterEach(() => bulkServers.closeAll());
 
-async function start(overrides: Parameters<typeof startServer>[0] = {}): Promise<{ server: TestServer; url: string }> {
-  const server = await startServer({ maxQueuedItems: 64, ...overrides });
-  cleanups.push(() => server.close());
-  return { server, url: (await server.listener()).url };
-}
-
-const wish = { method: 'dense', kind: 'document', model: null, dimensions: null } as const;
-
-async function open(
-  urls: readonly string[],
-  changes: Partial<ServersOptions> = {},
-): Promise<VectorSource & { notes: string[] }> {
-  const notes: string[] = [];
-  const onNote = (note: string) => void notes.push(note);
-  const limits = { patienceMs: 20_000, answerTimeoutMs: 10_000, silenceMs: 5_000 };
-  const options = { urls, apiKey: null, wish, ...limits, onNote, ...changes };
-  const source = await openServers(options, never);
-  cleanups.push(() => source.close());
-  return { ...source, notes };
-}
-
-/** The fixture's vector of a text is its first four bytes. */
-const vectorOf = (text: string) => Float32Array.from({ length: 4 }, (_, place) => Buffer.from(text)[place] ?? 0);
 const listsOf = (count: number, prefix = '') =>
   Array.from({ length: count }, (_, list) => [`${prefix}${list}a`, `${prefix}${list}b`]);
 
@@ -48,31 +18,6 @@ async function embedAll(source: VectorSource, lists: readonly string[][]): Promi
     expect(vectors).toEqual({ kind: 'dense', vectors: texts.map(vectorOf) });
     expect(tokens).toBe(Buffer.byteLength(texts.join('')));
   }
-}
-
-/** A server in front of another one that changes what it says. */
-async function rewriting(url: string, rewrite: (text: string) => string): Promise<string> {
-  const proxy: Server = createServer((request, response) => {
-    const parts: Buffer[] = [];
-    request.on('data', (part: Buffer) => parts.push(part));
-    request.on('end', () => {
-      void fetch(`${url}${request.url ?? ''}`, {
-        method: 'POST',
-        headers: { 'content-type': 'application/json' },
-        body: Buffer.concat(parts),
-      })
-        .then((answer) => answer.text())
-        .then((text) => response.setHeader('content-type', 'application/json').end(rewrite(text)));
-    });
-  });
-  proxy.listen(0, '127.0.0.1');
-  await once(proxy, 'listening');
-  cleanups.push(async () => {
-    proxy.closeAllConnections();
-    proxy.close();
-    await once(proxy, 'close');
-  });
-  return `http://127.0.0.1:${(proxy.address() as AddressInfo).port}`;
 }
 
 describe('several servers', () => {
@@ -107,7 +52,7 @@ describe('several servers', () => {
 
   it('of different models are refused with both names', async () => {
     const { url } = await start();
-    const other = await rewriting(url, (text) => text.replaceAll('fix@1', 'fix@2'));
+    const { url: other } = await inFrontOf(url, (_, text) => text.replaceAll('fix@1', 'fix@2'));
     await expect(open([url, other])).rejects.toMatchObject({
       problems: [expect.stringContaining('fix@1'), expect.stringContaining('fix@2')],
     });

@@ -100,5 +100,12 @@ export const isWorthRetrying = (error: unknown): boolean => error instanceof Rcp
 export const isOverload = (error: unknown): error is RcpError =>
   error instanceof RcpError && error.errorName === 'overloaded';
 
+/** Wait where a server that is full does not say how long. @unit ms */
+const usualWaitMs = 500;
+
+/** What a server asked to wait, whatever it sent as that, but never less than a least wait. @unit ms */
+export const waitAskedMs = ({ data: { retryAfterMs } }: RcpError, leastMs: number): number =>
+  Number.isFinite(retryAfterMs) ? Math.max(leastMs, Number(retryAfterMs)) : usualWaitMs;
+
 /** What is said of an error. */
 export const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));

@@ -1,8 +1,9 @@
 /** Owns which server is asked next: the least busy one that answers; and when to give all of them up. */
 import { setTimeout as pause } from 'node:timers/promises';
 import { shownAddress } from '../../client/address.ts';
+import type { RcpError } from '../../client/index.ts';
 import { BulkFailure } from '../row.ts';
-import { messageOf, type Client } from './server-call.ts';
+import { messageOf, waitAskedMs, type Client } from './server-call.ts';
 
 /** Calls under way at each server. */
 export const callsPerServer = 2;
@@ -47,7 +48,7 @@ export interface ServerPool {
   /** It could not answer with this client, and is left out for a while. */
   failed(server: Server, used: Client | null, error: unknown): void;
   /** It is there and full, and says after which time to come back. */
-  overloaded(server: Server, error: Error, retryAfterMs: number | undefined): void;
+  overloaded(server: Server, error: RcpError): void;
   /** It gives nothing that this run can use, whatever the reason. */
   refuse(server: Server, reason: string): void;
 }
@@ -117,11 +118,10 @@ export function createServerPool(
       // What it serves is asked again: it may come back as another.
       server.client = null;
     },
-    overloaded(server, error, asked) {
-      const retryAfterMs = Number.isFinite(asked) ? Math.max(leastWaitMs, Number(asked)) : firstWaitMs;
+    overloaded(server, error) {
       const nowMs = performance.now();
       failingSinceMs ??= nowMs;
-      server.freeAtMs = Math.max(server.freeAtMs, nowMs + retryAfterMs);
+      server.freeAtMs = Math.max(server.freeAtMs, nowMs + waitAskedMs(error, leastWaitMs));
       if (isOverloadTold || nowMs - failingSinceMs < noteOverloadAfterMs) return;
       isOverloadTold = true;
       onNote(`${server.shown} is there but takes nothing: ${error.message}`);

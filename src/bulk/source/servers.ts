@@ -14,6 +14,7 @@ import {
   isWorthRetrying,
   limitsOf,
   messageOf,
+  waitAskedMs,
   type Answer,
   type Client,
 } from './server-call.ts';
@@ -35,8 +36,8 @@ export interface ServersOptions {
   readonly onNote: (note: string) => void;
 }
 
-/** Wait where a server that is full does not say how long. @unit ms */
-const usualRetryMs = 500;
+/** Least wait before a server that turns calls away is asked again what it serves. @unit ms */
+const leastOpenWaitMs = 500;
 
 /**
  * A source over servers that all serve the same model.
@@ -122,7 +123,7 @@ export async function openServers(options: ServersOptions, signal: AbortSignal):
       return { ...answer, end: start + part.length };
     } catch (error) {
       ended.throwIfAborted();
-      if (isOverload(error)) pool.overloaded(server, error, error.data.retryAfterMs);
+      if (isOverload(error)) pool.overloaded(server, error);
       else if (isForLater(error)) pool.failed(server, used, error);
       else if (!(await servesAnother(server, ended))) throw failureOf(server, error, start);
       return null;
@@ -188,9 +189,9 @@ async function openClient(
       signal.throwIfAborted();
       if (hasAborted(late)) throw new SilentServer(`no answer within ${String(silenceMs / 1000)} s`);
       if (!isOverload(error)) throw error;
-      const { retryAfterMs } = error.data;
-      const waitMs = Number.isFinite(retryAfterMs) ? Math.max(usualRetryMs, Number(retryAfterMs)) : usualRetryMs;
-      await pause(Math.min(silenceMs, waitMs), undefined, { signal: either }).catch(() => undefined);
+      await pause(Math.min(silenceMs, waitAskedMs(error, leastOpenWaitMs)), undefined, { signal: either }).catch(
+        () => undefined,
+      );
       if (hasAborted(late)) throw error;
     }
   }
