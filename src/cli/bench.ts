@@ -9,6 +9,7 @@ import { environment } from '../config/environment.ts';
 import { cpuName, usableCores } from '../device/cpu.ts';
 import type { Flags } from './command-settings.ts';
 import { processEntries } from './entries.ts';
+import { listenForInterruption } from './interruption.ts';
 
 const targets = targetNames.join('|');
 
@@ -62,22 +63,6 @@ function wordsOf(command: Command): { words: string[]; serveFlags: string[] } {
 /** What asks a benchmark to end; the last one comes when its terminal closes. */
 const endingSignals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 
-/** A signal that aborts at the first of them; the second one ends the process, and with it what it started. */
-function interruption(): { readonly signal: AbortSignal; end(): void } {
-  const controller = new AbortController();
-  const interrupt = () => {
-    if (controller.signal.aborted) process.exit(1);
-    controller.abort();
-  };
-  for (const name of endingSignals) process.on(name, interrupt);
-  return {
-    signal: controller.signal,
-    end() {
-      for (const name of endingSignals) process.off(name, interrupt);
-    },
-  };
-}
-
 const isWhole = ({ summary }: BenchResult): boolean =>
   summary.every(({ loads }) => loads.every(({ failures, answered }) => failureTotal(failures) === 0 && answered > 0));
 
@@ -90,7 +75,7 @@ async function bench(flags: Flags, command: Command, version: string): Promise<v
   const { runBench } = await import('../bench/run.ts');
   const { BenchFailure } = await import('../bench/side.ts');
   const { reportJson, showMarkdown, showReport } = await import('../bench/report.ts');
-  const interrupted = interruption();
+  const interrupted = listenForInterruption(endingSignals, 1);
   try {
     const result = await runBench(plan, {
       entry: processEntries.main,

@@ -4,6 +4,7 @@ import type { BulkResult } from '../bulk/embed.ts';
 import type { VectorSource } from '../bulk/source/source.ts';
 import type { Flags } from './command-settings.ts';
 import type { EmbedPlan } from './embed-plan.ts';
+import { listenForInterruption } from './interruption.ts';
 import { addEngineFlags, addServerFlags, apiKeyOf, engineSettings } from './job-flags.ts';
 import type { BulkProgress } from './bulk-progress.ts';
 
@@ -14,9 +15,6 @@ const interruptedExitCode = 130;
 const answerTimeoutMs = 600_000;
 /** Longest time until a server has said what it serves, or that it is still there. @unit ms */
 const silenceMs = 10_000;
-
-/** A run that a signal ended. */
-class Interruption extends Error {}
 
 async function embed(input: string, flags: Flags, version: string): Promise<void> {
   // Loaded here: the other commands do not carry it.
@@ -31,7 +29,7 @@ async function run(input: string, flags: Flags, version: string): Promise<void> 
   const { openBulkProgress } = await import('./bulk-progress.ts');
   const totalBytes = plan.files.reduce((sum, { bytes }) => sum + bytes, 0);
   const progress = await openBulkProgress(totalBytes, plan.isQuiet);
-  const interrupted = interruption();
+  const interrupted = listenForInterruption(['SIGINT', 'SIGTERM'], interruptedExitCode);
   let source: VectorSource | null = null;
   try {
     source = await openSource(plan, flags, version, { progress, signal: interrupted.signal });
@@ -71,22 +69,6 @@ async function openSource(
   const { keepHeapSmall } = await import('./garbage.ts');
   keepHeapSmall();
   return source;
-}
-
-/** A signal that aborts at Ctrl-C or SIGTERM; the second one ends the process at once. */
-function interruption(): { readonly signal: AbortSignal; end(): void } {
-  const controller = new AbortController();
-  const interrupt = (): void => {
-    if (controller.signal.aborted) process.exit(interruptedExitCode);
-    controller.abort(new Interruption('interrupted'));
-  };
-  for (const name of ['SIGINT', 'SIGTERM'] as const) process.on(name, interrupt);
-  return {
-    signal: controller.signal,
-    end() {
-      for (const name of ['SIGINT', 'SIGTERM'] as const) process.off(name, interrupt);
-    },
-  };
 }
 
 function describeResult({ out }: EmbedPlan, { wasDone, rows, badRows }: BulkResult, progress: BulkProgress): string {
