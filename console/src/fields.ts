@@ -45,6 +45,16 @@ export const modelField = (models: readonly ModelInfo[]): Field<HTMLSelectElemen
     [...new Set(models.map(({ id }) => id))].map((id) => [id, id]),
   );
 
+/** The member that names the chosen model; none where there is no choice. */
+export const modelMember = ({ input }: Field<HTMLSelectElement>): { readonly model?: string } =>
+  input.options.length > 1 ? { model: input.value } : {};
+
+/** The same for methods of which RCP/1 knows no model. */
+export function vendorMember(field: Field<HTMLSelectElement>): { readonly 'x-trivec'?: { readonly model: string } } {
+  const { model } = modelMember(field);
+  return model === undefined ? {} : { 'x-trivec': { model } };
+}
+
 /** A choice of what a text is. */
 export const kindField = (): Field<HTMLSelectElement> =>
   choiceField('Kind', [

@@ -1,6 +1,6 @@
 /** Owns the panel for dense vectors: how alike lines are. */
 import { planned, type Api } from '../api.ts';
-import { inRow, kindField, modelField, textField } from '../fields.ts';
+import { inRow, kindField, modelField, textField, vendorMember } from '../fields.ts';
 import { heatMap } from '../heat-map.ts';
 import type { Info } from '../info.ts';
 import { linesOf } from '../lines.ts';
@@ -33,7 +33,7 @@ export function embedPanel(api: Api, info: Info): Panel {
   const params = () => ({
     inputs: linesOf(lines.input.value),
     ...(kind.input.value === '' ? {} : { kind: kind.input.value }),
-    ...(model.input.options.length > 1 ? { 'x-trivec': { model: model.input.value } } : {}),
+    ...vendorMember(model),
   });
   return createCallPanel(api, {
     id: 'embed',

@@ -1,7 +1,7 @@
 /** Owns the panel for multi-vectors: MaxSim token by token. */
 import { planned, type Api } from '../api.ts';
 import { element, freshId } from '../element.ts';
-import { inRow, lineField, modelField, textField } from '../fields.ts';
+import { inRow, lineField, modelField, textField, vendorMember } from '../fields.ts';
 import { heatMap } from '../heat-map.ts';
 import { batchLimitOf, type Info } from '../info.ts';
 import { linesOf } from '../lines.ts';
@@ -30,8 +30,11 @@ export function multiPanel(api: Api, info: Info): Panel {
   const query = lineField('Query', 'how does heat move');
   const documents = textField('Documents', example, 4, 'one line each');
   const model = modelField(info['x-trivec'].models.multiVector);
-  const vendor = () => (model.input.options.length > 1 ? { 'x-trivec': { model: model.input.value } } : {});
-  const paramsOf = (inputs: readonly string[], kind: 'query' | 'document') => ({ inputs, kind, ...vendor() });
+  const paramsOf = (inputs: readonly string[], kind: 'query' | 'document') => ({
+    inputs,
+    kind,
+    ...vendorMember(model),
+  });
   /** What becomes of texts of a kind, and the labels of their rows. */
   const embed = async (inputs: readonly string[], kind: 'query' | 'document', stop: AbortSignal) => {
     const modelId = model.input.value;

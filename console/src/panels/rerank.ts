@@ -1,7 +1,7 @@
 /** Owns the panel for reranking: a list in the order of its scores. */
 import { planned, type Api } from '../api.ts';
 import { barList } from '../bar-list.ts';
-import { choiceField, choices, inRow, lineField, textField } from '../fields.ts';
+import { choiceField, choices, inRow, lineField, modelMember, textField } from '../fields.ts';
 import { rerankMethodsOf, type Info } from '../info.ts';
 import { linesOf } from '../lines.ts';
 import { createCallPanel, type Panel } from '../panel.ts';
@@ -43,7 +43,7 @@ export function rerankPanel(api: Api, info: Info): Panel {
     query: query.input.value.trim(),
     passages: linesOf(passages.input.value),
     method: method.input.value,
-    ...(model.input.options.length > 1 ? { model: model.input.value } : {}),
+    ...modelMember(model),
   });
   return createCallPanel(api, {
     id: 'rerank',

@@ -2,7 +2,7 @@
 import { planned, type Api } from '../api.ts';
 import { barList } from '../bar-list.ts';
 import { element } from '../element.ts';
-import { inRow, kindField, modelField, textField } from '../fields.ts';
+import { inRow, kindField, modelField, textField, vendorMember } from '../fields.ts';
 import { batchLimitOf, type Info } from '../info.ts';
 import { createCallPanel, type Panel } from '../panel.ts';
 import { wordsOf } from '../tokens.ts';
@@ -24,7 +24,7 @@ export function sparsePanel(api: Api, info: Info): Panel {
   const params = () => ({
     texts: [text.input.value],
     ...(kind.input.value === '' ? {} : { kind: kind.input.value }),
-    ...(model.input.options.length > 1 ? { 'x-trivec': { model: model.input.value } } : {}),
+    ...vendorMember(model),
   });
   return createCallPanel(api, {
     id: 'sparse',
