@@ -86,7 +86,7 @@ export async function runToEnd(
 /**
  * What is the same on every machine: times, rates and ids are left out, and so are the digits of numbers with a point,
  * because processors differ in the last ones; what follows a number that a command cut in the middle is cut as well.
- * Signs and terms near zero may differ between processors: their number and place may not.
+ * Signs and terms near zero may differ between processors: their number and place may not, nor what the answer has.
  */
 export function comparable(text: string, command: string): string {
   const isCut = command.includes('| cut');
@@ -98,7 +98,9 @@ export function comparable(text: string, command: string): string {
     .replace(/\d+ (tokens\/s|ms)/gu, '# $1');
   const kept = isCut ? masked.slice(0, 60) : masked;
   const isExact = !/ubinary|int8|sparse|base64/u.test(command);
-  return isExact ? kept : kept.replace(/\d+/gu, '#').slice(0, 70);
+  if (isExact) return kept;
+  const members = isCut ? [] : (masked.match(/"[\w-]+":/gu) ?? []);
+  return [kept.replace(/\d+/gu, '#').slice(0, 70), ...members].join(' ');
 }
 
 /** Whether a text is what is shown, where `…` stands for anything. */
