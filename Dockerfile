@@ -1,6 +1,6 @@
 # One image, two targets: `cpu` and `cuda`. Works with the classic builder and with BuildKit.
 
-FROM node:20-bookworm-slim AS build
+FROM node:24-bookworm-slim AS build
 WORKDIR /app
 # Dependencies first: they change less often than the source. No install script runs (.npmrc).
 COPY package.json package-lock.json .npmrc ./
@@ -17,7 +17,7 @@ RUN npm run build \
 ENV ORT_DISABLE_TELEMETRY=1 TRIVEC_CACHE_DIR=/var/cache/trivec
 RUN node dist/main.js serve --prepare-only
 
-FROM node:20-bookworm-slim AS runtime
+FROM node:24-bookworm-slim AS runtime
 WORKDIR /app
 # A number, not a name: Kubernetes' runAsNonRoot can check only that. The code belongs to root and is not writable.
 # The two folders that a volume may cover belong to the user: a fresh named volume takes over owner and content.

@@ -78,7 +78,7 @@ describe('the Dockerfile', () => {
   it('every stage stands on one base image', () => {
     const names = stages.map((stage) => stage.name);
     const bases = stages.map((stage) => stage.base).filter((base) => !names.includes(base));
-    expect([...new Set(bases)]).toEqual(['node:20-bookworm-slim']);
+    expect([...new Set(bases)]).toEqual(['node:24-bookworm-slim']);
   });
 
   it('every file that it copies exists and is let through by .dockerignore', () => {
