@@ -1,6 +1,6 @@
 /** Owns a client for RCP that costs as little as possible: answers checked and dropped. */
 import { runCallers } from '../../src/bench/callers.ts';
-import { createHttpClient } from '../../src/bench/http-client.ts';
+import { openConnection, type LeanConnection } from './connection.ts';
 
 /** Longest time for one answer. @unit ms */
 const answerTimeoutMs = 600_000;
@@ -18,19 +18,33 @@ export interface BenchClient {
   close(): void;
 }
 
-/** A client with up to `connections` connections. */
-export function createClient(baseUrl: string, connections: number): BenchClient {
-  const client = createHttpClient(baseUrl, { maxConnections: connections, timeoutMs: answerTimeoutMs });
+/** A client for so many calls at a time, each on a connection of its own, which is kept. */
+export function createClient(baseUrl: string, maxConnections: number): BenchClient {
+  const url = new URL(baseUrl);
+  const busy = new Set<LeanConnection>();
+  let idle: LeanConnection[] = [];
+  const take = (): LeanConnection => {
+    if (busy.size === maxConnections) throw new Error(`more than ${maxConnections} calls at a time`);
+    idle = idle.filter(({ isOpen }) => isOpen);
+    const connection = idle.pop() ?? openConnection(url, answerTimeoutMs);
+    busy.add(connection);
+    return connection;
+  };
   return {
     async call(method, params) {
+      const connection = take();
       const frame = JSON.stringify({ jsonrpc: '2.0', id: 1, method, params });
-      const { status, body, elapsedMs } = await client.post(`/rcp/${method}`, frame);
+      const startMs = performance.now();
+      const { status, body } = await connection.post(`/rcp/${method}`, frame).finally(() => busy.delete(connection));
+      const elapsedMs = performance.now() - startMs;
+      idle.push(connection);
       const start = body.toString('latin1', 0, startBytes);
-      if (status === 200 && start.includes('"result":')) return elapsedMs;
-      throw new Error(`${method} was answered with ${status} ${start}`);
+      if (status !== 200 || !start.includes('"result":'))
+        throw new Error(`${method} was answered with ${status} ${start}`);
+      return elapsedMs;
     },
     close() {
-      client.close();
+      for (const connection of [...busy, ...idle]) connection.close();
     },
   };
 }

@@ -12,8 +12,10 @@ import { median, quantile } from '../../src/bench/statistics.ts';
 
 /** Callers of the throughput pass and of the load beside pings. */
 export const callers = 16;
-/** Documents that warm up caches and compilers before anything counts. */
+/** Documents that warm up caches before anything counts. */
 const warmUpTexts = 60;
+/** Calls after which V8 has compiled what a call runs through: the server costs what it will cost for weeks. */
+const steadyAfterCalls = 3000;
 /** Calls of the idle query in a round, and the pause before each. */
 const idleCalls = 200;
 const idlePauseMs = 10;
@@ -37,6 +39,8 @@ export interface BareRound {
 
 /** What a round of the server gave. */
 export interface ServedRound {
+  /** As `single`, with the first calls after the start. */
+  readonly first: Pass;
   readonly single: Pass;
   readonly list: Pass;
   readonly idleP50Ms: number;
@@ -119,6 +123,11 @@ export async function runServedRound(work: Workload): Promise<ServedRound> {
   const client = createClient(served.baseUrl, callers);
   try {
     await forEachOf(warmUpTexts, callers, (index) => client.call('embed', { inputs: [work.texts[index]] }));
+    const first = await measurePass(served, work, () => embedSingly(client, work));
+    await forEachOf(steadyAfterCalls, callers, (index) =>
+      // The number keeps equal texts from sharing a run.
+      client.call('embed', { inputs: [`${work.queries[index % work.queries.length] ?? ''} ${index}`], kind: 'query' }),
+    );
     const single = await measurePass(served, work, () => embedSingly(client, work));
     const list = await measurePass(served, work, () =>
       client.call('embed', { inputs: work.texts, encoding: 'f32-base64' }),
@@ -130,6 +139,7 @@ export async function runServedRound(work: Workload): Promise<ServedRound> {
     }
     const pingMs = await pingDuring(served.baseUrl, () => embedSingly(client, work));
     return {
+      first,
       single,
       list,
       idleP50Ms: median(idleMs),

@@ -23,6 +23,7 @@ export interface Workload {
   readonly texts: readonly string[];
   readonly ids: readonly Ids[];
   readonly tokens: number;
+  readonly queries: readonly string[];
   readonly shortQuery: string;
   readonly shortQueryIds: Ids;
 }
@@ -49,7 +50,8 @@ export async function prepareWorkload(documentCount = passDocuments): Promise<Wo
     .filter((_, index) => index % step === 0)
     .map(({ text }) => text)
     .slice(0, documentCount);
-  const shortQuery = readQueries()[2]?.text ?? '';
+  const queries = readQueries().map(({ text }) => text);
+  const shortQuery = queries[2] ?? '';
   const idsOf = async (inputs: readonly string[]) =>
     (await tokenizer.tokenize(inputs)).map((text) => Array.from(text.ids));
   const ids = await idsOf(texts);
@@ -59,6 +61,7 @@ export async function prepareWorkload(documentCount = passDocuments): Promise<Wo
     texts,
     ids,
     tokens: ids.reduce((sum, { length }) => sum + length, 0),
+    queries,
     shortQuery,
     shortQueryIds: (await idsOf([shortQuery]))[0] ?? [],
   };
