@@ -190,16 +190,16 @@ export function createDeviceManager(options: DeviceManagerOptions): DeviceManage
 const tokensOf = (batch: RunBatch): number => batch.items.reduce((sum, { ids }) => sum + ids.length, 0);
 
 /**
- * The one that would begin soonest. Of idle ones the one that ran last: its caches are still warm, which is worth 1.2 of
- * 3.8 ms to a short query on an idle machine.
+ * The one that would begin soonest, where it has room: while it has none the work waits, lest it lie behind a long run
+ * when others have nothing left to do. Of idle ones the one that ran last: its caches are still warm, which is worth
+ * 1.2 of 3.8 ms to a short query on an idle machine.
  */
 function soonest(slots: readonly Supervisor[], wish: TakeWish): Supervisor | null {
   let best: Supervisor | null = null;
   for (const slot of slots) {
-    if (!slot.hasRoom(wish)) continue;
-    if (best === null || isSooner(slot, best, wish.isUrgent)) best = slot;
+    if (isActive(slot) && (best === null || isSooner(slot, best, wish.isUrgent))) best = slot;
   }
-  return best;
+  return best?.hasRoom(wish) === true ? best : null;
 }
 
 /** What is busy may seem to be done now, but only what is idle surely is. */

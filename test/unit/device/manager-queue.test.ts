@@ -62,9 +62,30 @@ describe('a second run', () => {
     expect(device.manager.offer(queued)?.waitMs).toBe(40);
     await device.clock.advance(30);
     expect(device.manager.offer(queued)?.waitMs).toBe(10);
-    give(device, 3, queued, 5);
+    give(device, 3, queued, 65);
     expect(device.manager.offer(queued)?.waitMs).toBe(70);
     expect(take(device, queued).executorId).toBe(slow.executorId);
+  });
+
+  it('waits for that one while it has no room, instead of lying behind a long run', async () => {
+    const { device, held } = await createBusy({}, 2);
+    give(device, 1, plainWish, 100);
+    const short = give(device, 2, plainWish, 10);
+    give(device, 3, queued, 5);
+    expect(device.manager.offer(queued)).toBeNull();
+    await held.end(device);
+    expect(short.kind()).toBe('result');
+    expect(device.manager.offer(queued)?.waitMs).toBe(5);
+  });
+
+  it('goes to another one where that one is later than was thought', async () => {
+    const { device } = await createBusy({}, 2);
+    const long = take(device);
+    long.run(batchOf(1), 100).result.catch(() => undefined);
+    give(device, 2, plainWish, 10);
+    give(device, 3, queued, 5);
+    await device.clock.advance(60);
+    expect(take(device, queued).executorId).toBe(long.executorId);
   });
 
   it('keeps its executor busy after the first was answered, and ready only after both', async () => {
