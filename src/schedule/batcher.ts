@@ -65,9 +65,25 @@ export function pickBatch<Call extends CallQueue>(
     maxMs: sliceMs[lane],
   };
   const picked = shape.isAlone
-    ? takeInOrder(sharing.slice(0, sharingCount(sharing)), shape, bounds)
+    ? takeInOrder(sharing.slice(0, sharingCount(sharing)), shape, {
+        ...bounds,
+        maxMs: fairShareMs(sharing, shape, activeExecutors, sliceMs[lane]),
+      })
     : pickRuns(inTurns(sharing, new Set()), { shape, bounds, nowMs });
   return { lane, ...picked };
+}
+
+/** What waits, as one executor's share of it in time; `maxMs` where that is less. @unit ms */
+function fairShareMs(calls: readonly CallQueue[], shape: BatchShape, executors: number, maxMs: number): number {
+  const shares = Math.max(1, executors);
+  let totalMs = 0;
+  for (const { waiting } of calls) {
+    for (const { tokens } of waiting) {
+      totalMs += batchMs(shape, [tokens]);
+      if (totalMs >= maxMs * shares) return maxMs;
+    }
+  }
+  return totalMs / shares;
 }
 
 /** The items that may share a batch, one of each call after the other, until a call is closed. */

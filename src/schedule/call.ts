@@ -46,8 +46,11 @@ export class ScheduledCall implements WaitingCall {
   #resolve: (outcome: JobOutcome) => void = () => undefined;
   #reject: (error: unknown) => void = () => undefined;
 
-  /** A call whose items wait; `textMs` is what a text of so many tokens should take. */
-  constructor(job: Job, nowMs: number, textMs: (tokens: number) => number) {
+  /**
+   * A call whose items wait; `textMs` is what a text of so many tokens should take. Where each text runs for itself the
+   * longest go first: short ones at the end let all executors end together.
+   */
+  constructor(job: Job, nowMs: number, textMs: (tokens: number) => number, isLongestFirst = false) {
     this.job = job;
     this.key = job.key;
     this.#createdMs = nowMs;
@@ -65,6 +68,7 @@ export class ScheduledCall implements WaitingCall {
       mustRunAlone: false,
     }));
     this.waiting = [...this.items];
+    if (isLongestFirst) this.waiting.sort((left, right) => right.tokens - left.tokens);
     this.#rows = new Array<RunRow | undefined>(job.items.length);
     this.#missing = job.items.length;
     this.outcome = new Promise((resolve, reject) => {

@@ -158,7 +158,8 @@ describe('1.M event streams', () => {
     const { headers } = await client.post('/rcp/embed', withToken('t', ['a']), eventStream);
     expect(headers).toMatchObject({ 'cache-control': 'no-cache', 'x-accel-buffering': 'no' });
     const { socket, ended } = await client.open();
-    const body = withToken('t', ['a', 'slow:1500']);
+    // The longest text runs first.
+    const body = withToken('t', ['a text of more tokens than the other one has', 'slow:1500']);
     const first = new Promise<number>((resolve) => socket.once('data', () => resolve(performance.now())));
     socket.write(
       `POST /rcp/embed HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nAccept: text/event-stream\r\nContent-Length: ${body.length}\r\n\r\n${body}`,

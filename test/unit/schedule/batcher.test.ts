@@ -242,6 +242,18 @@ describe('a picked batch', () => {
     });
   });
 
+  it('of texts that run alone takes no more than an executor’s share of the time that waits, or one text', () => {
+    holds(({ view, shape, active, picked }) => {
+      const [first, ...others] = picked.items;
+      if (!shape.isAlone || first === undefined || others.length === 0) return;
+      const sharing = view.lanes[picked.lane].filter(({ key }) => isSameKey(key, first.item.key));
+      const waitingMs = sharing
+        .flatMap(({ waiting }) => waiting)
+        .reduce((sum, { tokens }) => sum + shape.textMs(tokens), 0);
+      expect(picked.expectedMs).toBeLessThanOrEqual(waitingMs / Math.max(1, active) + 1e-6);
+    });
+  });
+
   it('is spread over all executors', () => {
     const lanes = { interactive: [], bulk: [callOf('x', plainKey, alike(16))] };
     const shape = untimed({ maxBatchItems: 16, maxBatchTokens: 1000 });

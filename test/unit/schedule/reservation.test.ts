@@ -90,12 +90,12 @@ describe('the predicted drain', () => {
     expect(scheduler.predictedDrainMs()).toBe(20 / 2);
     start([itemOf(1, 4), itemOf(2, 6), itemOf(3, 10)]);
     await pool.settle();
-    expect(scheduler.gauges).toMatchObject({ queuedMs: 10, runningMs: 10 });
+    expect(scheduler.gauges).toMatchObject({ queuedMs: 4, runningMs: 16 });
     expect(scheduler.predictedDrainMs()).toBe((20 + 20) / 2);
     await pool.pending[0]?.succeed();
-    expect(scheduler.predictedDrainMs()).toBe((20 + 16) / 2);
+    expect(scheduler.predictedDrainMs()).toBe((20 + 10) / 2);
     reservation.release();
-    expect(scheduler.predictedDrainMs()).toBe(16 / 2);
+    expect(scheduler.predictedDrainMs()).toBe(10 / 2);
     while (pool.pending[0] !== undefined) await pool.pending[0].succeed();
     expect(scheduler.predictedDrainMs()).toBe(0);
   });

@@ -19,6 +19,17 @@ describe('a call', () => {
     expect(call.doneCount()).toBe(6);
   });
 
+  it('has its longest texts run first where each runs for itself, so that short ones fill up the end', async () => {
+    const { start, pool } = createRig({ executors: 2, maxBatchItems: 8 });
+    const call = start([itemOf(1, 1), itemOf(2, 2), itemOf(4, 4), itemOf(7, 7), itemOf(3, 2)]);
+    await pool.settle();
+    for (let run = pool.pending[0]; run !== undefined; run = pool.pending[0]) await run.succeed();
+    const given = pool.given.map(({ batch }) => batch.items.map(({ ids }) => ids[0]));
+    expect(given[0]).toEqual([7]);
+    expect(given.flat()).toEqual([7, 4, 2, 3, 1]);
+    expect(firstValues(call)).toEqual([1, 2, 4, 7, 3]);
+  });
+
   it('without items needs no device', async () => {
     const { start, pool } = createRig();
     const call = start([]);
