@@ -28,7 +28,7 @@ export function createDeviceFleet(members: readonly FleetMember[]): DeviceFleet 
   const ownerOf = (executorId: string) => devices.find(({ deviceId }) => executorId.startsWith(`${deviceId}/`));
   return {
     take: (modelId, wish) => soonest(devicesOf(modelId), modelId, wish)?.take() ?? null,
-    hasRoom: (modelId, wish) => devicesOf(modelId).some((device) => device.offer(wish) !== null),
+    hasRoom: (modelId, wish) => soonest(devicesOf(modelId), modelId, wish) !== null,
     isAlone: (modelId) => devicesOf(modelId).every((device) => device.shapeOf(modelId, null).isAlone),
     textMs: (modelId, head, tokens) =>
       Math.min(...devicesOf(modelId).map((device) => device.shapeOf(modelId, head).textMs(tokens))),
@@ -63,16 +63,21 @@ export function createDeviceFleet(members: readonly FleetMember[]): DeviceFleet 
 /** Length of the text by which devices are compared. @unit tokens */
 const comparedTokens = 128;
 
-/** What the device that would finish soonest offers: a fast one that is busy may be done before a slow one that is idle. */
+/**
+ * What the device that would finish soonest offers: a fast one that is busy may be done before a slow one that is idle.
+ * Null where one without room would finish before those that are busy and have some: the work waits for that one.
+ */
 function soonest(devices: readonly DeviceManager[], modelId: string, wish: TakeWish): Offer | null {
   const [only] = devices;
   if (devices.length === 1) return only?.offer(wish) ?? null;
   let best: { offer: Offer; endMs: number } | null = null;
+  let fullEndMs = Infinity;
   for (const device of devices) {
+    const endMs = device.waitMs(wish.isUrgent) + device.shapeOf(modelId, null).textMs(comparedTokens);
     const offer = device.offer(wish);
-    if (offer === null) continue;
-    const endMs = offer.waitMs + device.shapeOf(modelId, null).textMs(comparedTokens);
-    if (best === null || endMs < best.endMs) best = { offer, endMs };
+    if (offer === null) fullEndMs = Math.min(fullEndMs, endMs);
+    else if (best === null || endMs < best.endMs) best = { offer, endMs };
   }
-  return best?.offer ?? null;
+  if (best === null || (best.offer.waitMs > 0 && fullEndMs < best.endMs)) return null;
+  return best.offer;
 }

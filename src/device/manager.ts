@@ -53,8 +53,10 @@ export interface StartFailure {
 /** One device: its executors all have the same models on the same provider. */
 export interface DeviceManager {
   readonly deviceId: string;
-  /** The executor that would begin soonest, of idle ones the one that ran last; null where none has room. */
+  /** The executor that would begin soonest, of idle ones the one that ran last; null where that has no room. */
   offer(wish: TakeWish): Offer | null;
+  /** Time until that one would begin, with room or without; Infinity where none can run. @unit ms */
+  waitMs(isUrgent: boolean): number;
   /** How items of a model are run; for no head in particular, for the first it has. */
   shapeOf(modelId: string, head: Head | null): BatchShape;
   activeCount(): number;
@@ -140,11 +142,15 @@ export function createDeviceManager(options: DeviceManagerOptions): DeviceManage
   return {
     deviceId: options.deviceId,
     offer(wish) {
-      const slot = soonest(slots, wish);
-      return (
-        slot && { waitMs: slot.backlogMs(wish.isUrgent), take: () => take(slot, wish.isUrgent || wish.isDue === true) }
-      );
+      const slot = soonest(slots, wish.isUrgent);
+      // Where it has none the work waits, lest it lie behind a long run when others have nothing left to do.
+      if (slot?.hasRoom(wish) !== true) return null;
+      return {
+        waitMs: slot.backlogMs(wish.isUrgent),
+        take: () => take(slot, wish.isUrgent || wish.isDue === true),
+      };
     },
+    waitMs: (isUrgent) => soonest(slots, isUrgent)?.backlogMs(isUrgent) ?? Infinity,
     shapeOf,
     activeCount: () => slots.filter(isActive).length,
     idleCount: () => slots.filter((slot) => slot.state() === 'ready').length,
@@ -190,16 +196,15 @@ export function createDeviceManager(options: DeviceManagerOptions): DeviceManage
 const tokensOf = (batch: RunBatch): number => batch.items.reduce((sum, { ids }) => sum + ids.length, 0);
 
 /**
- * The one that would begin soonest, where it has room: while it has none the work waits, lest it lie behind a long run
- * when others have nothing left to do. Of idle ones the one that ran last: its caches are still warm, which is worth
- * 1.2 of 3.8 ms to a short query on an idle machine.
+ * The one that would begin soonest. Of idle ones the one that ran last: its caches are still warm, which is worth 1.2 of
+ * 3.8 ms to a short query on an idle machine.
  */
-function soonest(slots: readonly Supervisor[], wish: TakeWish): Supervisor | null {
+function soonest(slots: readonly Supervisor[], isUrgent: boolean): Supervisor | null {
   let best: Supervisor | null = null;
   for (const slot of slots) {
-    if (isActive(slot) && (best === null || isSooner(slot, best, wish.isUrgent))) best = slot;
+    if (isActive(slot) && (best === null || isSooner(slot, best, isUrgent))) best = slot;
   }
-  return best?.hasRoom(wish) === true ? best : null;
+  return best;
 }
 
 /** What is busy may seem to be done now, but only what is idle surely is. */

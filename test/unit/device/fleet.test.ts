@@ -123,6 +123,18 @@ describe('work that several devices can do', () => {
     expect(give(1)).toBe('cpu:0');
   });
 
+  it('waits for the one that would finish soonest and has no room, unless another one is idle', async () => {
+    const { give, fast } = await createPair();
+    expect([give(500), give(1)]).toEqual(['cuda:0', 'cpu:0']);
+    // The fast one is done in a moment: its place in the queue is taken first.
+    await fast.clock.advance(495);
+    expect(give(5)).toBe('cuda:0');
+    expect(give(1)).toBeNull();
+    // The longer it is late, the less is to be won by waiting.
+    await fast.clock.advance(200);
+    expect(give(1)).toBe('cpu:0');
+  });
+
   it('takes what the fastest device takes for a text', async () => {
     const { fleet } = await createPair();
     expect(fleet.textMs('m', 'dense', 100)).toBe(25);
