@@ -73,8 +73,9 @@ function soonest(devices: readonly DeviceManager[], modelId: string, wish: TakeW
   let best: { offer: Offer; endMs: number } | null = null;
   let fullEndMs = Infinity;
   for (const device of devices) {
-    const endMs = device.waitMs(wish.isUrgent) + device.shapeOf(modelId, null).textMs(comparedTokens);
     const offer = device.offer(wish);
+    const waitMs = offer?.waitMs ?? device.waitMs(wish.isUrgent);
+    const endMs = waitMs + device.shapeOf(modelId, null).textMs(comparedTokens);
     if (offer === null) fullEndMs = Math.min(fullEndMs, endMs);
     else if (best === null || endMs < best.endMs) best = { offer, endMs };
   }

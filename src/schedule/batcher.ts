@@ -62,24 +62,21 @@ export function pickBatch<Call extends CallQueue>(
   const bounds: BatchBounds = {
     maxItems: Math.min(shape.limits.maxBatchItems, Math.ceil(waitingItems / Math.max(1, activeExecutors))),
     maxTokens: shape.limits.maxBatchTokens,
-    maxMs: sliceMs[lane],
+    maxMs: shape.isAlone ? fairShareMs(sharing, shape, activeExecutors, sliceMs[lane]) : sliceMs[lane],
   };
   const picked = shape.isAlone
-    ? takeInOrder(sharing.slice(0, sharingCount(sharing)), shape, {
-        ...bounds,
-        maxMs: fairShareMs(sharing, shape, activeExecutors, sliceMs[lane]),
-      })
+    ? takeInOrder(sharing.slice(0, sharingCount(sharing)), shape, bounds)
     : pickRuns(inTurns(sharing, new Set()), { shape, bounds, nowMs });
   return { lane, ...picked };
 }
 
-/** What waits, as one executor's share of it in time; `maxMs` where that is less. @unit ms */
+/** What waits, as one executor's share of it in time where each runs for itself; `maxMs` where that is less. @unit ms */
 function fairShareMs(calls: readonly CallQueue[], shape: BatchShape, executors: number, maxMs: number): number {
   const shares = Math.max(1, executors);
   let totalMs = 0;
   for (const { waiting } of calls) {
     for (const { tokens } of waiting) {
-      totalMs += batchMs(shape, [tokens]);
+      totalMs += shape.textMs(tokens);
       if (totalMs >= maxMs * shares) return maxMs;
     }
   }
@@ -115,7 +112,7 @@ function takeInOrder<Call extends CallQueue>(
     if (items.length >= maxItems) break;
     const { call, item } = candidate;
     // As of now, not as of when it was queued: what the device learns from a run must be of the same measure.
-    const textMs = batchMs(shape, [item.tokens]);
+    const textMs = shape.textMs(item.tokens);
     if (items.length > 0 && (tokens + item.tokens > maxTokens || expectedMs + textMs > maxMs)) {
       closed.add(call);
       continue;

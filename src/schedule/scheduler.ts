@@ -81,7 +81,8 @@ export function createScheduler(parts: SchedulerParts): Scheduler {
     return {
       async run(job) {
         job.signal.throwIfAborted();
-        const call = new ScheduledCall(job, clock.nowMs(), textMsOf(pool, job), pool.isAlone(job.key.modelId));
+        const isLongestFirst = job.items.length > 1 && pool.isAlone(job.key.modelId);
+        const call = new ScheduledCall(job, clock.nowMs(), textMsOf(pool, job), isLongestFirst);
         if (call.items.length === 0) return { rows: [], queueMs: 0, computeMs: 0, device: null };
         const tokens = call.items.reduce((sum, item) => sum + item.tokens, 0);
         giveBack(call.items.length, tokens);
